@@ -1,0 +1,86 @@
+# Diwan needs Go; the quickstart needs Python 3. Everything else is fetched.
+#
+# `make test` has three tiers, each a target of its own:
+#   test-lint     gofmt, go vet, staticcheck, generated files are up to date
+#   test-race     the libraries and the node under the race detector: all that
+#                 does not link the Kubernetes servers
+#   test-cluster  everything that runs a whole cluster: reconcilers, command
+#                 line, examples, README commands, kill and hostile-input runs,
+#                 and the build for macOS
+
+export CGO_ENABLED := 0
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+# Kubernetes' own version is what clients are told by the API server.
+KUBERNETES := v1.36.3
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+LDFLAGS := -s -w \
+	-X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
+	-X diwan.dev/diwan/internal/cli.version=$(VERSION) -X diwan.dev/diwan/internal/cli.commit=$(COMMIT)
+TOOL := go tool -modfile=tools/go.mod
+
+# A cold build compiles about 2,400 packages: show that it moves.
+COUNT := awk 'BEGIN { tty = system("test -t 2") == 0 } { n++ } \
+	{ if (tty) printf "\r  %d packages compiled  %-60.60s", n, $$0 > "/dev/stderr"; else if (n % 200 == 0) printf "  %d packages compiled\n", n > "/dev/stderr"; last = $$0 } \
+	/^[^ ]*:[0-9]+:[0-9]+:/ { print > "/dev/stderr" } \
+	END { if (n) printf "\r  %d packages compiled %-60s\n", n, "" > "/dev/stderr" }'
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## Build, then tune the quickstart's classifier on real data
+	bin/diwan run examples/quickstart/experiment.yaml
+
+.PHONY: build
+build: ## Build bin/diwan
+	@echo "building bin/diwan (the first time takes some minutes)" >&2
+	@go mod download
+	@go build -v -ldflags '$(LDFLAGS)' -o bin/diwan ./cmd/diwan 2>&1 | $(COUNT)
+
+.PHONY: test
+test: test-lint test-race test-cluster ## Run every test
+
+# Packages whose tests run a whole cluster: in their process, or by the binary.
+LOCAL := "diwan.dev/diwan/internal/localcluster"
+CLUSTER = diwan.dev/diwan/e2e diwan.dev/diwan/internal/localcluster $(shell go list -test -f \
+	'{{$$p := .ImportPath}}{{range .Deps}}{{if or (eq . $(LOCAL)) (eq . (printf "%s [%s]" $(LOCAL) $$p))}}{{$$p}}{{"\n"}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p')
+RACE = $(filter-out $(CLUSTER),$(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...))
+
+.PHONY: test-lint
+test-lint: lint ## Tier 1: formatting, vet, staticcheck, generated files
+
+.PHONY: test-race
+test-race: ## Tier 2: libraries and node under the race detector
+	CGO_ENABLED=1 go test -race $(RACE)
+
+.PHONY: test-cluster
+test-cluster: build ## Tier 3: whole clusters, examples, macOS build
+	go test -p 1 -timeout 40m $(sort $(CLUSTER))
+	GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/diwan
+
+.PHONY: lint
+lint: ## Check formatting, vet, staticcheck and generated files
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "run gofmt on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	$(TOOL) staticcheck ./...
+
+	@sum() { cat api/*/*/zz_generated.*.go config/crd/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
+	if [ "$$before" != "$$(sum)" ]; then echo "generated files were out of date; they have been made again: commit them"; exit 1; fi
+
+.PHONY: generate
+generate: ## Make deep copies and CRDs again from the API types
+	$(TOOL) controller-gen object:headerFile=tools/header.go.txt paths=./api/...
+	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
+
+.PHONY: bench
+bench: build ## Measure start, overhead and scale; writes bench/results
+	go run ./bench
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin
