@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+// Labels on trials, and on the Pods that do their work.
+const (
+	// LabelExperiment names the experiment, on suggestions, trials and Pods.
+	LabelExperiment = "katib.kubeflow.org/experiment"
+	// LabelSuggestion names the suggestion, on what serves it.
+	LabelSuggestion = "katib.kubeflow.org/suggestion"
+	// LabelTrial names the trial, on its Pods. The metrics collector finds by
+	// it the trial that a container's output belongs to.
+	LabelTrial = "katib.kubeflow.org/trial"
+	// LabelDeployment names the deployment that serves a suggestion.
+	LabelDeployment = "katib.kubeflow.org/deployment"
+	// LabelComponent with the value ComponentTrialTemplates marks the
+	// ConfigMaps that hold trial templates.
+	LabelComponent = "katib.kubeflow.org/component"
+	// LabelMetricsCollectorInjection, on a namespace with the value "enabled",
+	// lets Pods of trials there be changed so that their metrics are collected.
+	LabelMetricsCollectorInjection = "katib.kubeflow.org/metrics-collector-injection"
+
+	// ComponentTrialTemplates is the value of LabelComponent on ConfigMaps of
+	// trial templates.
+	ComponentTrialTemplates = "trial-templates"
+)
+
+// Annotations of this implementation.
+const (
+	// AnnotationTrialIndex, on a trial, is the number of its suggestion,
+	// counted from 0 in decimal.
+	AnnotationTrialIndex = "diwan.dev/trial-index"
+	// AnnotationWorkingDirectory, on a Pod, is the absolute directory in which
+	// containers without a workingDir start on a node that runs processes.
+	AnnotationWorkingDirectory = "diwan.dev/working-directory"
+)
+
+// Finalizers of Katib.
+const (
+	// FinalizerPrometheus holds an object until its counters are updated.
+	// Objects that Katib made have it and must be let go; nothing here sets it.
+	FinalizerPrometheus = "update-prometheus-metrics"
+	// FinalizerCleanMetrics holds a trial until its metrics are deleted from
+	// the observation store.
+	FinalizerCleanMetrics = "clean-metrics-in-db"
+)
+
+// EnvTrialName is the environment variable that tells a program the name of
+// the trial that it runs for.
+const EnvTrialName = "KATIB_TRIAL_NAME"
+
+// UnavailableMetricValue stands where a metric has no value, or none that is a
+// number.
+const UnavailableMetricValue = "unavailable"
+
+// Reasons of an experiment's conditions.
+const (
+	ReasonExperimentCreated              = "ExperimentCreated"
+	ReasonExperimentRunning              = "ExperimentRunning"
+	ReasonExperimentRestarting           = "ExperimentRestarting"
+	ReasonExperimentGoalReached          = "ExperimentGoalReached"
+	ReasonExperimentMaxTrialsReached     = "ExperimentMaxTrialsReached"
+	ReasonExperimentSuggestionEndReached = "ExperimentSuggestionEndReached"
+	ReasonExperimentFailed               = "ExperimentFailed"
+)
+
+// Reasons of a suggestion's conditions.
+const (
+	ReasonSuggestionCreated            = "SuggestionCreated"
+	ReasonSuggestionDeploymentReady    = "DeploymentReady"
+	ReasonSuggestionDeploymentNotReady = "DeploymentNotReady"
+	ReasonSuggestionRunning            = "SuggestionRunning"
+	ReasonSuggestionFailed             = "SuggestionFailed"
+	// ReasonSuggestionRestarting is written with blanks, as Katib does.
+	ReasonSuggestionRestarting = "Experiment is restarting"
+)
+
+// Reasons of a trial's conditions.
+const (
+	ReasonTrialCreated       = "TrialCreated"
+	ReasonTrialRunning       = "TrialRunning"
+	ReasonTrialSucceeded     = "TrialSucceeded"
+	ReasonTrialFailed        = "TrialFailed"
+	ReasonTrialEarlyStopped  = "TrialEarlyStopped"
+	ReasonMetricsUnavailable = "MetricsUnavailable"
+)
+
+// Reasons of events on a trial about its run object.
+const (
+	ReasonJobCreated     = "JobCreated"
+	ReasonJobDeleted     = "JobDeleted"
+	ReasonJobSucceeded   = "JobSucceeded"
+	ReasonJobFailed      = "JobFailed"
+	ReasonJobRunning     = "JobRunning"
+	ReasonReconcileError = "ReconcileError"
+)

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Bounds on what an experiment may hold. They lie far above what any search
+// can use, and keep each object that is made of an experiment below the size
+// that the API server stores.
+const (
+	// MaxNameLength leaves room for the suffix of trial names in labels.
+	MaxNameLength = 40
+	// MaxParameters bounds the search space, whose every dimension is written
+	// into each trial.
+	MaxParameters = 1000
+	// MaxListLength bounds the values of one discrete or categorical parameter.
+	MaxListLength = 10000
+	// MaxParallelTrials bounds the trials that run at the same time.
+	MaxParallelTrials = 10000
+	// MaxNames bounds the metrics, settings and filters of an experiment, each.
+	MaxNames = 1000
+	// MaxQueryLength bounds a success or failure condition, in bytes.
+	MaxQueryLength = 4096
+)
+
+// Algorithms says which algorithms an experiment may name. The zero value
+// knows none.
+//
+// +kubebuilder:object:generate=false
+type Algorithms struct {
+	// Search and EarlyStopping hold the known names. The value says whether
+	// this version has the algorithm.
+	Search, EarlyStopping map[string]bool
+	// Check, when not nil, decides whether the search algorithm can work with
+	// its settings, the search space and the trial counts. It is called only
+	// for an available algorithm and a space in which Validate found no fault.
+	Check func(spec *ExperimentSpec) error
+}
+
+// Validate decides whether an experiment with defaults set may be created.
+// What the trial template holds is left to package trialtemplate.
+func (e *Experiment) Validate(known Algorithms) field.ErrorList {
+	spec := field.NewPath("spec")
+	errs := validateName(e.Name, field.NewPath("metadata", "name"))
+	errs = append(errs, e.Spec.validateCounts(spec)...)
+	errs = append(errs, e.Spec.Objective.validate(spec.Child("objective"))...)
+	errs = append(errs, e.Spec.validateAlgorithms(spec, known)...)
+	errs = append(errs, e.Spec.ResumePolicy.validate(spec.Child("resumePolicy"))...)
+	errs = append(errs, e.Spec.validateSpace(spec)...)
+	errs = append(errs, e.Spec.TrialTemplate.validate(spec.Child("trialTemplate"))...)
+	errs = append(errs, e.Spec.MetricsCollectorSpec.validate(spec.Child("metricsCollectorSpec"))...)
+	if len(errs) == 0 && known.Check != nil {
+		if err := known.Check(&e.Spec); err != nil {
+			errs = append(errs, field.Invalid(spec.Child("algorithm"), e.Spec.Algorithm.AlgorithmName, err.Error()))
+		}
+	}
+	return errs
+}
+
+func validateName(name string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if name == "" || name[0] < 'a' || name[0] > 'z' {
+		errs = append(errs, field.Invalid(path, shorten(name), "must begin with a lower-case letter, for example my-experiment"))
+	}
+	if len(name) > MaxNameLength {
+		errs = append(errs, field.TooLong(path, "", MaxNameLength))
+	}
+	return errs
+}
+
+func (s *ExperimentSpec) validateCounts(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	invalid := func(name string, value int32, detail string) {
+		errs = append(errs, field.Invalid(path.Child(name), value, detail))
+	}
+	most := s.MaxTrialCount
+	if most != nil && *most <= 0 {
+		invalid("maxTrialCount", *most, "must be greater than 0; leave it out for no bound")
+	}
+	if n := s.ParallelTrialCount; n != nil {
+		switch {
+		case *n <= 0:
+			invalid("parallelTrialCount", *n, "must be greater than 0")
+		case *n > MaxParallelTrials:
+			invalid("parallelTrialCount", *n, "must be at most 10000")
+		case most != nil && *n > *most:
+			invalid("parallelTrialCount", *n, "must not be greater than spec.maxTrialCount")
+		}
+	}
+	if n := s.MaxFailedTrialCount; n != nil {
+		switch {
+		case *n < 0:
+			invalid("maxFailedTrialCount", *n, "must not be less than 0")
+		case most != nil && *n > *most:
+			invalid("maxFailedTrialCount", *n, "must not be greater than spec.maxTrialCount")
+		}
+	}
+	return errs
+}
+
+func (p ResumePolicyType) validate(path *field.Path) field.ErrorList {
+	switch p {
+	case "", NeverResume, LongRunning, FromVolume:
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, ResumePolicyType(shorten(string(p))),
+		[]ResumePolicyType{NeverResume, LongRunning, FromVolume})}
+}
+
+// shorten cuts a value that is quoted in a message.
+func shorten(value string) string {
+	const longest = 80 // bytes that still read well in a terminal's line
+	if len(value) <= longest {
+		return value
+	}
+	return strings.ToValidUTF8(value[:longest], "") + "…"
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (m *MetricsCollectorSpec) validate(at *field.Path) field.ErrorList {
+	if m == nil || m.Collector == nil {
+		return nil // the defaults collect standard output
+	}
+	source := m.Source
+	if source == nil {
+		source = &SourceSpec{}
+	}
+	var errs field.ErrorList
+	switch m.Collector.Kind {
+	case PushCollector, StdOutCollector, NoneCollector:
+	case FileCollector:
+		errs = source.validateFile(at.Child("source"))
+	case TfEventCollector:
+		errs = source.validateEvents(at.Child("source", "fileSystemPath"))
+	case PrometheusMetricCollector:
+		errs = source.validateHTTP(at.Child("source", "httpGet"))
+	case CustomCollector:
+		errs = m.validateCustom(at)
+	default:
+		return field.ErrorList{field.NotSupported(at.Child("collector", "kind"), CollectorKind(shorten(string(m.Collector.Kind))),
+			[]CollectorKind{StdOutCollector, FileCollector, TfEventCollector, PrometheusMetricCollector, CustomCollector, PushCollector, NoneCollector})}
+	}
+	if source.Filter == nil || m.Collector.Kind == PushCollector {
+		return errs
+	}
+	return append(errs, source.Filter.validate(at.Child("source", "filter", "metricsFormat"))...)
+}
+
+func (s *SourceSpec) validateFile(at *field.Path) field.ErrorList {
+	file := s.FileSystemPath
+	if file == nil {
+		return field.ErrorList{field.Required(at.Child("fileSystemPath"), "name the file that the program writes")}
+	}
+	errs := file.validate(at.Child("fileSystemPath"), FileKind)
+	switch file.Format {
+	case TextFormat:
+	case JSONFormat:
+		if s.Filter != nil {
+			errs = append(errs, field.Forbidden(at.Child("filter"), "JSON names its metrics; a filter is for TEXT"))
+		}
+	default:
+		errs = append(errs, field.NotSupported(at.Child("fileSystemPath", "format"), FileFormat(shorten(string(file.Format))),
+			[]FileFormat{TextFormat, JSONFormat}))
+	}
+	return errs
+}
+
+func (s *SourceSpec) validateEvents(at *field.Path) field.ErrorList {
+	if s.FileSystemPath == nil {
+		return field.ErrorList{field.Required(at, "name the directory of event files that the program writes")}
+	}
+	errs := s.FileSystemPath.validate(at, DirectoryKind)
+	if s.FileSystemPath.Format != "" {
+		errs = append(errs, field.Forbidden(at.Child("format"), "event files have a format of their own; leave it out"))
+	}
+	return errs
+}
+
+// validate checks the path inside the container and that it is of one of the
+// kinds.
+func (p *FileSystemPath) validate(at *field.Path, kinds ...FileSystemKind) field.ErrorList {
+	var errs field.ErrorList
+	if !path.IsAbs(p.Path) {
+		errs = append(errs, field.Invalid(at.Child("path"), shorten(p.Path), "must be an absolute path inside the container, for example "+DefaultFilePath))
+	}
+	for _, k := range kinds {
+		if p.Kind == k {
+			return errs
+		}
+	}
+	return append(errs, field.NotSupported(at.Child("kind"), FileSystemKind(shorten(string(p.Kind))), kinds))
+}
+
+func (s *SourceSpec) validateHTTP(at *field.Path) field.ErrorList {
+	if s.HttpGet == nil {
+		return field.ErrorList{field.Required(at, "name the path and port that serve metrics")}
+	}
+	var errs field.ErrorList
+	port := s.HttpGet.Port.String()
+	if n, err := strconv.Atoi(port); err != nil || n <= 0 {
+		errs = append(errs, field.Invalid(at.Child("port"), shorten(port), "must be a port number, for example 8080"))
+	}
+	if !strings.HasPrefix(s.HttpGet.Path, "/") {
+		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must begin with /, for example /metrics"))
+	}
+	return errs
+}
+
+func (m *MetricsCollectorSpec) validateCustom(at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if m.Collector.CustomCollector == nil {
+		errs = append(errs, field.Required(at.Child("collector", "customCollector"), "describe the container that collects the metrics"))
+	}
+	if m.Source != nil && m.Source.FileSystemPath != nil {
+		errs = append(errs, m.Source.FileSystemPath.validate(at.Child("source", "fileSystemPath"), FileKind, DirectoryKind)...)
+	}
+	return errs
+}
+
+func (f *FilterSpec) validate(at *field.Path) field.ErrorList {
+	if n := len(f.MetricsFormat); n > MaxNames {
+		return field.ErrorList{field.TooMany(at, n, MaxNames)}
+	}
+	var errs field.ErrorList
+	for i, text := range f.MetricsFormat {
+		expression, err := regexp.Compile(text)
+		switch {
+		case err != nil:
+			errs = append(errs, field.Invalid(at.Index(i), shorten(text), "must be a regular expression: "+shorten(err.Error())))
+		case expression.NumSubexp() < 2:
+			errs = append(errs, field.Invalid(at.Index(i), shorten(text),
+				`must have two groups, the metric's name and its value, for example ([\w|-]+)\s*=\s*([+-]?\d+)`))
+		}
+	}
+	return errs
+}

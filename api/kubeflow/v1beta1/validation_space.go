@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateSpace checks that the search space is given in exactly one form.
+func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
+	parameters := path.Child("parameters")
+	switch n := len(s.Parameters); {
+	case n == 0 && s.NasConfig == nil:
+		return field.ErrorList{field.Required(parameters, "say what may vary: at least one parameter, or spec.nasConfig")}
+	case n > 0 && s.NasConfig != nil:
+		return field.ErrorList{field.Forbidden(path.Child("nasConfig"), "must not be set together with spec.parameters")}
+	case n > MaxParameters:
+		return field.ErrorList{field.TooMany(parameters, n, MaxParameters)}
+	}
+	var errs field.ErrorList
+	seen := make(map[string]bool, len(s.Parameters))
+	for i := range s.Parameters {
+		p, at := &s.Parameters[i], parameters.Index(i)
+		switch {
+		case p.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), "name the parameter"))
+		case seen[p.Name]:
+			errs = append(errs, field.Duplicate(at.Child("name"), shorten(p.Name)))
+		}
+		seen[p.Name] = true
+		errs = append(errs, p.validate(at)...)
+	}
+	return errs
+}
+
+func (p *ParameterSpec) validate(path *field.Path) field.ErrorList {
+	space := path.Child("feasibleSpace")
+	var errs field.ErrorList
+	switch p.FeasibleSpace.Distribution {
+	case "", DistributionUniform, DistributionLogUniform, DistributionNormal, DistributionLogNormal, DistributionUnknown:
+	default:
+		errs = append(errs, field.NotSupported(space.Child("distribution"), Distribution(shorten(string(p.FeasibleSpace.Distribution))),
+			[]Distribution{DistributionUniform, DistributionLogUniform, DistributionNormal, DistributionLogNormal}))
+	}
+	switch p.ParameterType {
+	case ParameterTypeDouble, ParameterTypeInt:
+		return append(errs, p.FeasibleSpace.validateRange(space, p.ParameterType)...)
+	case ParameterTypeDiscrete, ParameterTypeCategorical:
+		return append(errs, p.FeasibleSpace.validateList(space, p.ParameterType)...)
+	}
+	return append(errs, field.NotSupported(path.Child("parameterType"), ParameterType(shorten(string(p.ParameterType))),
+		[]ParameterType{ParameterTypeDouble, ParameterTypeInt, ParameterTypeDiscrete, ParameterTypeCategorical}))
+}
+
+// validateRange checks the space of a number: min, max and, optionally, step.
+func (f *FeasibleSpace) validateRange(path *field.Path, t ParameterType) field.ErrorList {
+	var errs field.ErrorList
+	if len(f.List) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("list"), fmt.Sprintf("a parameter of type %s has min and max instead", t)))
+	}
+	number := func(name, text string) (float64, bool) {
+		value, err := parseNumber(text, t)
+		if err != nil {
+			errs = append(errs, field.Invalid(path.Child(name), shorten(text), err.Error()))
+		}
+		return value, err == nil
+	}
+	bound := func(name, text string) (float64, bool) {
+		if text == "" {
+			errs = append(errs, field.Required(path.Child(name), fmt.Sprintf("a parameter of type %s needs min and max", t)))
+			return 0, false
+		}
+		return number(name, text)
+	}
+	least, okLeast := bound("min", f.Min)
+	most, okMost := bound("max", f.Max)
+	if okLeast && okMost && least > most {
+		errs = append(errs, field.Invalid(path.Child("min"), f.Min, "must not be greater than max, which is "+f.Max))
+	}
+	if f.Step != "" {
+		if step, ok := number("step", f.Step); ok && step <= 0 {
+			errs = append(errs, field.Invalid(path.Child("step"), f.Step, "must be greater than 0; leave it out for any value between min and max"))
+		}
+	}
+	return errs
+}
+
+// validateList checks the space of a choice: its list.
+func (f *FeasibleSpace) validateList(path *field.Path, t ParameterType) field.ErrorList {
+	var errs field.ErrorList
+	for _, limit := range []struct{ name, value string }{{"min", f.Min}, {"max", f.Max}, {"step", f.Step}} {
+		if limit.value != "" {
+			errs = append(errs, field.Forbidden(path.Child(limit.name), fmt.Sprintf("a parameter of type %s has a list instead", t)))
+		}
+	}
+	list := path.Child("list")
+	switch n := len(f.List); {
+	case n == 0:
+		return append(errs, field.Required(list, fmt.Sprintf("a parameter of type %s needs the values to choose from", t)))
+	case n > MaxListLength:
+		return append(errs, field.TooMany(list, n, MaxListLength))
+	}
+	if t == ParameterTypeCategorical {
+		return errs
+	}
+	for i, text := range f.List {
+		if _, err := parseNumber(text, ParameterTypeDouble); err != nil {
+			errs = append(errs, field.Invalid(list.Index(i), shorten(text), err.Error()+"; for other values use the type categorical"))
+		}
+	}
+	return errs
+}
+
+// parseNumber reads a finite number, or a whole one for the type int.
+func parseNumber(text string, t ParameterType) (float64, error) {
+	if t == ParameterTypeInt {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case errors.Is(err, strconv.ErrRange):
+			return 0, errors.New("must fit in 64 bits")
+		case err != nil:
+			return 0, errors.New(`must be a whole number, for example "10"`)
+		}
+		return float64(n), nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		return 0, errors.New("must be a number that fits in 64-bit floating point")
+	case err != nil:
+		return 0, errors.New(`must be a number, for example "0.01"`)
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return 0, errors.New("must be a finite number")
+	}
+	return v, nil
+}
