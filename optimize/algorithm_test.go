@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package optimize_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"diwan.dev/diwan/optimize"
+)
+
+func TestCheckSettings(t *testing.T) {
+	t.Parallel()
+	continuous := mustSpace(t, optimize.Double("x", 0, 1))
+	finite := mustSpace(t, optimize.Double("x", 0, 1).By(0.5), optimize.Int("n", 1, 4))
+	type settings = map[string]string
+	tests := map[string]struct {
+		reason    string
+		algorithm string
+		settings  settings
+		space     *optimize.Space
+		trials    int
+		want      string // part of the error, "" for none
+	}{
+		"Random":        {"Random needs nothing.", "random", nil, continuous, 1000, ""},
+		"Seed":          {"A seed is a whole number.", "random", settings{"random_state": "10"}, continuous, 0, ""},
+		"BadSeed":       {"And no other.", "random", settings{"random_state": "-1"}, continuous, 0, `random_state is "-1"`},
+		"WordSeed":      {"Nor a word.", "grid", settings{"random_state": "x"}, finite, 0, `random_state is "x"`},
+		"Unknown":       {"Settings are known.", "random", settings{"seed": "1"}, continuous, 0, `unknown setting "seed"`},
+		"Grid":          {"A grid may be visited as a whole.", "grid", nil, finite, 12, ""},
+		"GridTooMany":   {"But not for longer.", "grid", nil, finite, 13, "space has 12 points"},
+		"GridEndless":   {"A grid needs steps.", "grid", nil, continuous, 1, `parameter "x" has no step`},
+		"Sobol":         {"Sobol needs nothing.", "sobol", nil, continuous, 0, ""},
+		"SobolPlain":    {"It may be plain.", "sobol", settings{"scramble": "false"}, continuous, 0, ""},
+		"SobolScramble": {"Or not, but nothing else.", "sobol", settings{"scramble": "twice"}, continuous, 0, `scramble is "twice"`},
+		"NotYet":        {"What will come says so.", "tpe", nil, continuous, 0, "not yet available"},
+		"Never":         {"What nobody knows says what there is.", "guess", nil, continuous, 0, "grid, random, sobol"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := optimize.CheckSettings(tc.algorithm, tc.settings, tc.space, optimize.Budget{MaxTrials: tc.trials})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s CheckSettings: got %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	space := mustSpace(t, optimize.Int("n", 1, 4))
+	for _, a := range optimize.Known() {
+		_, err := optimize.New(a.Name, nil, space, 0)
+		if a.Available && err != nil || !a.Available && !errors.Is(err, optimize.ErrUnavailable) {
+			t.Errorf("algorithm %s, available %v: New: %v", a.Name, a.Available, err)
+		}
+	}
+	if _, err := optimize.New("guess", nil, space, 0); !errors.Is(err, optimize.ErrUnknown) {
+		t.Errorf("New of an unknown algorithm: %v", err)
+	}
+}
+
+// TestSeedSetting checks that random_state decides, and that a grid goes in
+// order unless it is set.
+func TestSeedSetting(t *testing.T) {
+	t.Parallel()
+	space := mustSpace(t, optimize.Int("n", 0, 99))
+	run := func(name string, settings map[string]string, seed uint64) []int {
+		sampler, err := optimize.New(name, settings, space, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		study := optimize.NewStudy(space, optimize.Options{Sampler: sampler})
+		var values []int
+		for range 20 {
+			trial, err := study.Ask(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			values = append(values, trial.Point.Int("n"))
+		}
+		return values
+	}
+	state := map[string]string{"random_state": "7"}
+	for _, name := range []string{"random", "grid", "sobol"} {
+		if one, other := run(name, state, 1), run(name, state, 2); !slices.Equal(one, other) {
+			t.Errorf("%s: random_state 7 gives %v and %v", name, one, other)
+		}
+	}
+	if got := run("grid", nil, 1); !slices.IsSorted(got) {
+		t.Errorf("grid without random_state goes %v: want in order", got)
+	}
+	if got := run("grid", state, 1); slices.IsSorted(got) {
+		t.Errorf("grid with random_state goes %v: want shuffled", got)
+	}
+}

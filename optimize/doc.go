@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package optimize searches for the parameters that make an objective best.
+// It is a library of its own: it needs no server, no cluster and no database.
+//
+// # The model
+//
+// A [Space] is a list of [Parameter]s, each with the values that it may take
+// and how likely they are before anything is known. A [Point] is one choice of
+// a value for each of them.
+//
+// A [History] is the list of the points suggested so far, by index from 0, with
+// what came of those that are finished. A [Sampler] looks at a history and
+// suggests the point that follows it. It is a pure function: the same sampler,
+// seed and history give the same point. So nothing about a search needs to be
+// saved but its history, and a search that was interrupted goes on as if it had
+// not been.
+//
+// A [Study] puts these together for a program that asks for points and tells
+// results, from as many goroutines as it likes.
+//
+// # Samplers
+//
+//   - random draws each point from the distributions of its parameters.
+//   - grid visits every point of a finite space.
+//   - sobol spreads points evenly, by a scrambled Sobol sequence.
+//
+// [New] makes them by name. None suggests a point of a finite space twice, and
+// each says [ErrExhausted] once such a space has no other point left. Package
+// [diwan.dev/diwan/optimize/optimizetest] holds every sampler to these rules.
+//
+// # Numbers
+//
+// A step has one meaning everywhere: the values are min, min + step,
+// min + 2·step, … as long as they do not exceed max. They are computed in
+// decimal, so that 0.1 + 2·0.1 is 0.3 and is written so. A value without step
+// is written with the fewest digits that read back as the same number.
+//
+// A log-uniform value has a uniform logarithm. A normal value has its mean in
+// the middle between min and max and a standard deviation of a sixth of their
+// distance, which is Katib's convention, and is drawn again if it is outside
+// of them, which Katib does not do. A log-normal value has a normal logarithm.
+package optimize

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package optimizetest holds every [optimize.Sampler] to its contract.
+//
+// A sampler has one test that calls [Run]. It draws spaces, seeds and results
+// at random, and checks what must hold of every sampler: its points are in
+// the space and on its steps, they are the same for the same seed and history,
+// also in a new process that knows nothing but these, they do not repeat in a
+// finite space, and they end when it is exhausted.
+package optimizetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"diwan.dev/diwan/optimize"
+)
+
+// Subject is a sampler to test.
+type Subject struct {
+	// New returns the sampler for a space and a seed.
+	New func(space *optimize.Space, seed uint64) (optimize.Sampler, error)
+	// Finite is set for a sampler of finite spaces alone.
+	Finite bool
+	// IgnoresResults is set for a sampler whose points do not depend on what
+	// came of earlier ones.
+	IgnoresResults bool
+	// IgnoresSeed is set for a sampler that has one sequence for all seeds.
+	IgnoresSeed bool
+}
+
+// Run holds a sampler to the contract.
+func Run(t *testing.T, s Subject) {
+	for name, test := range map[string]func(context.Context, *rapid.T, Subject){
+		"InSpace":   testInSpace,
+		"Rebuilt":   testRebuilt,
+		"Exhausted": testExhausted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(rt *rapid.T) { test(t.Context(), rt, s) })
+		})
+	}
+	if s.IgnoresResults {
+		t.Run("TellOrder", func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(rt *rapid.T) { testTellOrder(t.Context(), rt, s) })
+		})
+	}
+	t.Run("Cancelled", func(t *testing.T) {
+		t.Parallel()
+		testCancelled(t, s)
+	})
+	if !s.IgnoresSeed {
+		t.Run("Seeds", func(t *testing.T) {
+			t.Parallel()
+			testSeeds(t, s)
+		})
+	}
+}
+
+// search is a search under test.
+type search struct {
+	*optimize.History
+	sampler optimize.Sampler
+}
+
+func newSearch(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) search {
+	sampler, err := s.New(space, seed)
+	if err != nil {
+		rt.Fatalf("cannot make sampler: %v", err)
+	}
+	return search{optimize.NewHistory(space, optimize.Minimize), sampler}
+}
+
+// ask returns the next point, or false when the space is exhausted.
+func (s search) ask(ctx context.Context, rt *rapid.T) (optimize.Point, bool) {
+	p, err := s.sampler.Sample(ctx, s.History)
+	size, finite := s.Space().Size()
+	left := !finite || uint64(s.Distinct()) < size
+	switch {
+	case errors.Is(err, optimize.ErrExhausted):
+		if left {
+			rt.Fatalf("sampler says that the space is exhausted after %d of its points", s.Distinct())
+		}
+		return p, false
+	case err != nil:
+		rt.Fatalf("Sample: %v", err)
+	case !left:
+		rt.Fatalf("sampler suggests %v although the space is exhausted", p)
+	case finite && s.Contains(p):
+		rt.Fatalf("sampler suggests %v again", p)
+	}
+	return p, true
+}
+
+// tell draws what came of the suggestion with an index.
+func (s search) tell(rt *rapid.T, index int) {
+	r := optimize.Result{State: optimize.Complete}
+	switch rapid.IntRange(0, 9).Draw(rt, "result") {
+	case 0:
+		return // stays pending
+	case 1:
+		r.State = optimize.Failed
+	case 2:
+		r.Value = rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), 1e308, -1e308}).Draw(rt, "extreme")
+	default:
+		r.Value = rapid.Float64Range(-10, 10).Draw(rt, "value")
+	}
+	if err := s.Tell(index, r); err != nil {
+		rt.Fatalf("Tell: %v", err)
+	}
+}
+
+func testInSpace(ctx context.Context, rt *rapid.T, s Subject) {
+	space := drawSpace(rt, s.Finite)
+	run := newSearch(rt, s, space, rapid.Uint64().Draw(rt, "seed"))
+	for range rapid.IntRange(1, 40).Draw(rt, "trials") {
+		if rapid.IntRange(0, 19).Draw(rt, "lost") == 0 {
+			run.AddLost()
+			continue
+		}
+		p, ok := run.ask(ctx, rt)
+		if !ok {
+			return
+		}
+		checkPoint(rt, space, p)
+		run.tell(rt, run.Add(p))
+	}
+}
+
+// checkPoint checks a point by what it looks like to a user.
+func checkPoint(rt *rapid.T, space *optimize.Space, p optimize.Point) {
+	assignments := p.Assignments()
+	if len(assignments) != space.Len() {
+		rt.Fatalf("%v has %d values of %d parameters", p, len(assignments), space.Len())
+	}
+	for i, a := range assignments {
+		parameter := space.Parameter(i)
+		if a.Name != parameter.Name {
+			rt.Fatalf("value %d is of %q: want %q", i, a.Name, parameter.Name)
+		}
+		if err := checkValue(parameter, a.Value); err != nil {
+			rt.Fatalf("parameter %+v: value %q: %v", parameter, a.Value, err)
+		}
+	}
+	again, err := space.Parse(assignments)
+	if err != nil || again.String() != p.String() {
+		rt.Fatalf("%v reads back as %v, %v", p, again, err)
+	}
+}
+
+func checkValue(p optimize.Parameter, value string) error {
+	if p.Kind == optimize.KindDiscrete || p.Kind == optimize.KindCategorical {
+		if !slices.Contains(p.List, value) {
+			return errors.New("it is not in the list")
+		}
+		return nil
+	}
+	v, err := strconv.ParseFloat(value, 64)
+	switch {
+	case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+		return errors.New("it is not a number")
+	case v < p.Min || v > p.Max:
+		return errors.New("it is out of range")
+	case p.Kind == optimize.KindInt && v != math.Trunc(v):
+		return errors.New("it is not whole")
+	case p.Step > 0:
+		k := (v - p.Min) / p.Step
+		if math.Abs(k-math.Round(k)) > 1e-6 {
+			return fmt.Errorf("it is %v steps from min", k)
+		}
+	}
+	return nil
+}
+
+// testRebuilt checks that a sampler is a function of its seed and the history:
+// one that has come all the way and a new one agree at any moment.
+func testRebuilt(ctx context.Context, rt *rapid.T, s Subject) {
+	space, seed := drawSpace(rt, s.Finite), rapid.Uint64().Draw(rt, "seed")
+	run := newSearch(rt, s, space, seed)
+	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
+		fresh := search{run.History, newSearch(rt, s, space, seed).sampler}
+		p, ok := run.ask(ctx, rt)
+		q, okAgain := fresh.ask(ctx, rt)
+		if ok != okAgain || ok && p.String() != q.String() {
+			rt.Fatalf("suggestion %d is %v (%v), and rebuilt %v (%v)", run.Len(), p, ok, q, okAgain)
+		}
+		if !ok {
+			return
+		}
+		run.tell(rt, run.Add(p))
+	}
+}
+
+// testExhausted asks for all points of a small space.
+func testExhausted(ctx context.Context, rt *rapid.T, s Subject) {
+	space := drawSmallSpace(rt)
+	run := newSearch(rt, s, space, rapid.Uint64().Draw(rt, "seed"))
+	size, _ := space.Size()
+	for {
+		p, ok := run.ask(ctx, rt)
+		if !ok {
+			break
+		}
+		run.tell(rt, run.Add(p))
+	}
+	if uint64(run.Len()) != size {
+		rt.Fatalf("%d suggestions from a space of %d points", run.Len(), size)
+	}
+}
+
+// testTellOrder tells the results of two searches in different orders.
+func testTellOrder(ctx context.Context, rt *rapid.T, s Subject) {
+	space, seed := drawSpace(rt, s.Finite), rapid.Uint64().Draw(rt, "seed")
+	one, other := newSearch(rt, s, space, seed), newSearch(rt, s, space, seed)
+	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
+		p, ok := one.ask(ctx, rt)
+		q, _ := other.ask(ctx, rt)
+		if p.String() != q.String() {
+			rt.Fatalf("suggestion %d is %v, and with other results %v", one.Len(), p, q)
+		}
+		if !ok {
+			return
+		}
+		one.tell(rt, one.Add(p))
+		other.Add(q) // stays pending
+	}
+}
+
+func testCancelled(t *testing.T, s Subject) {
+	space, err := optimize.NewSpace(optimize.Double("x", 0, 1).By(0.001))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := s.New(space, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sampler.Sample(ctx, optimize.NewHistory(space, optimize.Minimize)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Sample with a cancelled context: got %v, want context.Canceled", err)
+	}
+}
+
+// testSeeds checks that seeds matter, neighbouring ones too.
+func testSeeds(t *testing.T, s Subject) {
+	space, err := optimize.NewSpace(optimize.Double("x", 0, 1).By(1e-6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := map[string]uint64{}
+	for seed := range uint64(50) {
+		sampler, err := s.New(space, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := sampler.Sample(t.Context(), optimize.NewHistory(space, optimize.Minimize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := first[p.String()]; ok {
+			t.Errorf("seeds %d and %d both begin with %v", other, seed, p)
+		}
+		first[p.String()] = seed
+	}
+}
