@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observation keeps what trials report: time series of named values.
+//
+// # The model
+//
+// A [Trial] reports [Point]s: at this time, this metric had this value. A value
+// is text, because a search over architectures reports text; [Summarize]
+// computes the numbers of those that are numbers.
+//
+// Points come from sources: the output of one attempt of a container, a file
+// that it writes. A source is a sequence of bytes, and a [Batch] is what its
+// bytes From to To yielded. [Store.Append] takes the points and moves the
+// source's offset to To in one transaction, and refuses a batch that does not
+// begin where the last one ended. So a reader that is killed at any moment asks
+// [Store.Offset] where to go on, and no point is ever lost or stored twice,
+// without any other record of progress.
+//
+// # Stores
+//
+// Package [diwan.dev/diwan/observation/sqlite] keeps a store in one file;
+// package [diwan.dev/diwan/observation/memory] keeps one in memory, for tests
+// and for searches that need not outlive their process. Both pass the suite of
+// package [diwan.dev/diwan/observation/observationtest], and so must any other.
+package observation
