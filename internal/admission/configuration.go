@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"strconv"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// ConfigurationName is the name of both webhook configurations, as Katib's, so
+// that on a cluster these replace it.
+const ConfigurationName = "katib.kubeflow.org"
+
+// Target is where the API server finds the handlers: at a URL or at a Service,
+// exactly one of the two.
+type Target struct {
+	// URL is the address without a path, for example https://127.0.0.1:9443.
+	URL string
+	// Service is the Service that leads to the handlers; its path is not used.
+	Service *admissionregistrationv1.ServiceReference
+	// CABundle is the PEM certificate that vouches for the handlers' server.
+	CABundle []byte
+	// Controller is the user name of this module's controllers, whose trials
+	// and suggestions are not asked about. Empty: all are asked about.
+	Controller string
+}
+
+// Mutating returns the configuration for defaults.
+func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
+	policy, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name:                    "defaulter.experiment.katib.kubeflow.org",
+			ClientConfig:            t.client(PathMutateExperiment),
+			Rules:                   rules("experiments"),
+			FailurePolicy:           &policy,
+			SideEffects:             &none,
+			AdmissionReviewVersions: []string{"v1"},
+		}},
+	}
+}
+
+// Validating returns the configuration for checks.
+func Validating(t Target) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	policy, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
+	hook := func(name, path, resource string, conditions []admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
+		return admissionregistrationv1.ValidatingWebhook{
+			Name:                    name,
+			ClientConfig:            t.client(path),
+			Rules:                   rules(resource),
+			FailurePolicy:           &policy,
+			SideEffects:             &none,
+			AdmissionReviewVersions: []string{"v1"},
+			MatchConditions:         conditions,
+		}
+	}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
+		Webhooks: []admissionregistrationv1.ValidatingWebhook{
+			hook("validator.experiment.katib.kubeflow.org", PathValidateExperiment, "experiments", nil),
+			hook("validator.trial.diwan.dev", PathValidateTrial, "trials", t.notByController()),
+			hook("validator.suggestion.diwan.dev", PathValidateSuggestion, "suggestions", t.notByController()),
+		},
+	}
+}
+
+func (t Target) client(path string) admissionregistrationv1.WebhookClientConfig {
+	c := admissionregistrationv1.WebhookClientConfig{CABundle: t.CABundle}
+	if t.Service != nil {
+		c.Service = t.Service.DeepCopy()
+		c.Service.Path = &path
+		return c
+	}
+	url := t.URL + path
+	c.URL = &url
+	return c
+}
+
+// notByController asks only about what others than the controllers write. The
+// API server decides it by itself, so the controllers' writes cost nothing.
+func (t Target) notByController() []admissionregistrationv1.MatchCondition {
+	if t.Controller == "" {
+		return nil
+	}
+	return []admissionregistrationv1.MatchCondition{{
+		Name:       "not-by-controller",
+		Expression: "request.userInfo.username != " + strconv.Quote(t.Controller),
+	}}
+}
+
+func rules(resource string) []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups:   []string{v1beta1.Group},
+			APIVersions: []string{v1beta1.Version},
+			Resources:   []string{resource},
+		},
+	}}
+}

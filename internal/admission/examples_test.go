@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/searchspace"
+	"diwan.dev/diwan/internal/trialtemplate"
+	"diwan.dev/diwan/optimize"
+)
+
+// TestExamples holds that Katib's examples, whatever they run, get defaults,
+// are allowed, and render a trial of the first point of their search.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for _, file := range examples(t, "jobs", "other-kinds") {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			documents := read(t, file)
+			maps := configMaps(t, documents)
+			s := server(t, maps)
+			object := defaulted(t, s, documents[len(documents)-1])
+			if got := message(ask(t, s, PathValidateExperiment, object, "")); got != "" {
+				t.Fatal(got)
+			}
+			e := &v1beta1.Experiment{}
+			if err := json.Unmarshal([]byte(object), e); err != nil {
+				t.Fatal(err)
+			}
+			renderFirst(t, e, maps)
+		})
+	}
+}
+
+func renderFirst(t *testing.T, e *v1beta1.Experiment, maps trialtemplate.ConfigMaps) {
+	t.Helper()
+	space, err := searchspace.Of(e.Spec.Parameters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := optimize.New(e.Spec.Algorithm.AlgorithmName, searchspace.Settings(e.Spec.Algorithm.AlgorithmSettings), space, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point, err := sampler.Sample(t.Context(), optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	template, err := trialtemplate.Load(t.Context(), e.Spec.TrialTemplate, maps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := template.Render("trial-1", e.Namespace, searchspace.Assignments(point))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := &v1beta1.Trial{}
+	trial.Name, trial.Namespace = "trial-1", e.Namespace
+	trial.Spec.RunSpec = run
+	trial.Spec.MetricsCollector = *e.Spec.MetricsCollectorSpec
+	trial.Spec.PrimaryContainerName = e.Spec.TrialTemplate.PrimaryContainerName
+	made, err := trialtemplate.RunObject(trial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := made.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "${trial") {
+		t.Errorf("a placeholder is left: %s", text)
+	}
+}
+
+func TestRejectedExamples(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"invalid-algorithm.yaml": `spec.algorithm.algorithmName: Invalid value: "invalid-algorithm": unknown algorithm; known: grid, random, sobol`,
+		"median-stop.yaml":       `spec.earlyStopping.algorithmName: Invalid value: "medianstop": not yet available in this version`,
+	}
+	s := server(t, nil)
+	for _, file := range examples(t, "rejected") {
+		documents := read(t, file)
+		got := message(ask(t, s, PathValidateExperiment, defaulted(t, s, documents[0]), ""))
+		if w := want[filepath.Base(file)]; w == "" || !strings.Contains(got, w) {
+			t.Errorf("%s: the answer is %q, want %q in it", file, got, w)
+		}
+	}
+}
+
+func examples(t *testing.T, directories ...string) []string {
+	t.Helper()
+	var files []string
+	for _, d := range directories {
+		found, err := filepath.Glob(filepath.Join("..", "..", "examples", "katib", d, "*.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found) == 0 {
+			t.Fatalf("there are no examples in %s", d)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// read returns the YAML documents of a file, the experiment last.
+func read(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), "\n---\n")
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/trialtemplate"
+)
+
+// Paths on which the API server asks. Those for experiments are Katib's.
+const (
+	PathMutateExperiment   = "/mutate-experiment"
+	PathValidateExperiment = "/validate-experiment"
+	PathValidateTrial      = "/validate-trial"
+	PathValidateSuggestion = "/validate-suggestion"
+)
+
+// Config is what the answers depend on.
+type Config struct {
+	// Algorithms are those that experiments may name.
+	Algorithms v1beta1.Algorithms
+	// ConfigMaps reads the trial templates that are in ConfigMaps. Experiments
+	// with such a template are refused when it is nil.
+	ConfigMaps trialtemplate.ConfigMaps
+}
+
+// Handlers returns the handler of each path.
+func Handlers(c Config) map[string]http.Handler {
+	handler := func(f ctrladmission.HandlerFunc) http.Handler { return &ctrladmission.Webhook{Handler: f} }
+	return map[string]http.Handler{
+		PathMutateExperiment:   handler(c.mutateExperiment),
+		PathValidateExperiment: handler(c.validateExperiment),
+		PathValidateTrial:      handler(validateTrial),
+		PathValidateSuggestion: handler(validateSuggestion),
+	}
+}
+
+func (c Config) mutateExperiment(_ context.Context, req ctrladmission.Request) ctrladmission.Response {
+	e := &v1beta1.Experiment{}
+	warnings, err := decode(req.Object.Raw, e)
+	if err != nil {
+		return unreadable(err, field.NewPath("spec", "trialTemplate", "trialSpec"))
+	}
+	e.SetDefaults()
+	return patched(req.Object.Raw, e).WithWarnings(warnings...)
+}
+
+func (c Config) validateExperiment(ctx context.Context, req ctrladmission.Request) ctrladmission.Response {
+	e := &v1beta1.Experiment{}
+	if _, err := decode(req.Object.Raw, e); err != nil {
+		return unreadable(err, field.NewPath("spec", "trialTemplate", "trialSpec"))
+	}
+	var errs field.ErrorList
+	if len(req.OldObject.Raw) > 0 {
+		old := &v1beta1.Experiment{}
+		if _, err := decode(req.OldObject.Raw, old); err != nil {
+			return unreadable(err, field.NewPath("spec", "trialTemplate", "trialSpec"))
+		}
+		if equality.Semantic.DeepEqual(e.Spec, old.Spec) {
+			return ctrladmission.Allowed("")
+		}
+		errs = e.ValidateUpdate(old)
+	}
+	errs = append(errs, e.Validate(c.Algorithms)...)
+	if len(errs) == 0 {
+		errs = trialtemplate.Validate(ctx, &e.Spec, c.ConfigMaps)
+	}
+	return decide(req, errs)
+}
+
+// validateTrial keeps out trials that controllers could not read.
+func validateTrial(_ context.Context, req ctrladmission.Request) ctrladmission.Response {
+	t := &v1beta1.Trial{}
+	if _, err := decode(req.Object.Raw, t); err != nil {
+		return unreadable(err, field.NewPath("spec", "runSpec"))
+	}
+	var errs field.ErrorList
+	if t.Spec.RunSpec == nil {
+		errs = append(errs, field.Required(field.NewPath("spec", "runSpec"), "the object that does the trial's work; experiments make trials, so create an Experiment instead"))
+	}
+	return decide(req, errs)
+}
+
+// validateSuggestion keeps out suggestions that controllers could not read.
+func validateSuggestion(_ context.Context, req ctrladmission.Request) ctrladmission.Response {
+	if _, err := decode(req.Object.Raw, &v1beta1.Suggestion{}); err != nil {
+		return unreadable(err, nil)
+	}
+	return ctrladmission.Allowed("")
+}

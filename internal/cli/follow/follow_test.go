@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package follow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+
+	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/cli/progress"
+)
+
+var noon = metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
+
+func conditions(types ...kubeflow.ConditionType) kubeflow.Conditions {
+	var cs kubeflow.Conditions
+	for _, t := range types {
+		for i := range cs {
+			cs[i].Status = corev1.ConditionFalse
+		}
+		cs = append(cs, kubeflow.Condition{Type: t, Status: corev1.ConditionTrue, Reason: "Why" + string(t), Message: "because"})
+	}
+	return cs
+}
+
+func TestTrialOf(t *testing.T) {
+	t.Parallel()
+	observed := &kubeflow.Observation{Metrics: []kubeflow.Metric{{Name: "loss", Min: "0.1", Max: "0.9", Latest: "0.5"}}}
+	cases := map[string]struct {
+		reason    string
+		objective kubeflow.ObjectiveSpec
+		status    kubeflow.TrialStatus
+		state     progress.State
+		value     string
+	}{
+		"New":         {reason: "A trial without conditions waits", state: progress.Pending},
+		"Running":     {reason: "Running is a condition of its own", status: kubeflow.TrialStatus{Conditions: conditions("Created", "Running")}, state: progress.Running},
+		"Minimize":    {reason: "Without a strategy the least counts", objective: kubeflow.ObjectiveSpec{Type: "minimize"}, status: kubeflow.TrialStatus{Conditions: conditions("Running", "Succeeded"), Observation: observed}, state: progress.Succeeded, value: "0.1"},
+		"Maximize":    {reason: "Without a strategy the greatest counts", objective: kubeflow.ObjectiveSpec{Type: "maximize"}, status: kubeflow.TrialStatus{Conditions: conditions("Running", "Succeeded"), Observation: observed}, state: progress.Succeeded, value: "0.9"},
+		"Strategy":    {reason: "A strategy is heeded", objective: kubeflow.ObjectiveSpec{Type: "maximize", MetricStrategies: []kubeflow.MetricStrategy{{Name: "loss", Value: kubeflow.ExtractByLatest}}}, status: kubeflow.TrialStatus{Conditions: conditions("EarlyStopped"), Observation: observed}, state: progress.EarlyStopped, value: "0.5"},
+		"Text":        {reason: "A text has neither least nor greatest", status: kubeflow.TrialStatus{Conditions: conditions("Succeeded"), Observation: &kubeflow.Observation{Metrics: []kubeflow.Metric{{Name: "loss", Min: "unavailable", Max: "unavailable", Latest: "Genotype(1)"}}}}, state: progress.Succeeded, value: "Genotype(1)"},
+		"Unavailable": {reason: "No metric is no value", status: kubeflow.TrialStatus{Conditions: conditions("Running", "MetricsUnavailable"), Observation: &kubeflow.Observation{Metrics: []kubeflow.Metric{{Name: "loss", Min: "unavailable", Max: "unavailable", Latest: "unavailable"}}}}, state: progress.MetricsUnavailable},
+		"Failed":      {reason: "A failure is told with its message", status: kubeflow.TrialStatus{Conditions: conditions("Running", "Failed")}, state: progress.Failed},
+		"Killed":      {reason: "A killed trial has ended", status: kubeflow.TrialStatus{Conditions: conditions("Killed")}, state: progress.Killed},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.objective.ObjectiveMetricName = "loss"
+			got := trialOf(&kubeflow.Trial{
+				ObjectMeta: metav1.ObjectMeta{Name: "x"},
+				Spec:       kubeflow.TrialSpec{Objective: &tc.objective, ParameterAssignments: []kubeflow.ParameterAssignment{{Name: "lr", Value: "1"}}},
+				Status:     tc.status,
+			})
+			want := progress.Trial{Name: "x", State: tc.state, Value: tc.value, Parameters: []progress.Parameter{{Name: "lr", Value: "1"}}}
+			if tc.state.Ended() {
+				want.Message = "because"
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestExperimentStatus(t *testing.T) {
+	t.Parallel()
+	e := &kubeflow.Experiment{
+		Spec: kubeflow.ExperimentSpec{
+			Objective:     &kubeflow.ObjectiveSpec{Type: "maximize", ObjectiveMetricName: "m"},
+			MaxTrialCount: ptr.To[int32](9), ParallelTrialCount: ptr.To[int32](2),
+		},
+		Status: kubeflow.ExperimentStatus{
+			StartTime: &noon, Conditions: conditions("Created", "Running", "Succeeded"),
+			TrialsSucceeded: 3, TrialMetricsUnavailable: 1, TrialsRunning: 2,
+			CurrentOptimalTrial: kubeflow.OptimalTrial{
+				BestTrialName: "b", Observation: kubeflow.Observation{Metrics: []kubeflow.Metric{{Name: "m", Min: "1", Max: "2", Latest: "1"}}},
+			},
+		},
+	}
+	want := progress.Status{
+		Condition: progress.ConditionSucceeded, Reason: "WhySucceeded", Message: "because",
+		Started: noon.Time, Planned: 9, Parallel: 2,
+		Counts: progress.Counts{Succeeded: 3, MetricsUnavailable: 1, Running: 2},
+		Best:   &progress.Trial{Name: "b", State: progress.Succeeded, Value: "2", Parameters: []progress.Parameter{}},
+	}
+	if diff := cmp.Diff(want, experimentStatus(e)); diff != "" {
+		t.Errorf("status (-want +got)\n%s", diff)
+	}
+	if got := Objective(e); got != (progress.Objective{Metric: "m", Maximize: true}) {
+		t.Errorf("objective is %+v", got)
+	}
+	if got := Objective(&kubeflow.Experiment{}); got != (progress.Objective{}) {
+		t.Errorf("no objective is %+v", got)
+	}
+}
+
+func TestWorkloads(t *testing.T) {
+	t.Parallel()
+	job := &batchv1.Job{
+		Spec: batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: ptr.To[int32](2)},
+		Status: batchv1.JobStatus{
+			Active: 1, Succeeded: 2, Failed: 1,
+			Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", LastTransitionTime: noon}},
+		},
+	}
+	want := progress.Status{
+		Condition: progress.ConditionFailed, Reason: "BackoffLimitExceeded", Ended: noon.Time, Planned: 4, Parallel: 2,
+		Counts: progress.Counts{Running: 1, Succeeded: 2, Failed: 1},
+	}
+	if diff := cmp.Diff(want, jobStatus(job)); diff != "" {
+		t.Errorf("job (-want +got)\n%s", diff)
+	}
+	pod := &corev1.Pod{Status: corev1.PodStatus{
+		Phase: corev1.PodFailed,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Reason: "Error", FinishedAt: noon},
+		}}},
+	}}
+	want = progress.Status{Condition: progress.ConditionFailed, Reason: "Error", Message: "container main ended with exit code 3", Ended: noon.Time}
+	if diff := cmp.Diff(want, podStatus(pod)); diff != "" {
+		t.Errorf("pod (-want +got)\n%s", diff)
+	}
+}
+
+// TestGone holds deletions to what they mean: a trial is forgotten, a followed object has failed
+// unless it was seen to end.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	f := &follower{id: progress.ID{Kind: "Job", Namespace: "n", Name: "x"}}
+	w := progress.NewWork(f.id, progress.Objective{}, true, noon.Time)
+
+	finished := &batchv1.Job{Status: batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}}}
+	f.gone(finished).Apply(w, noon.Time)
+	if w.Condition() != progress.ConditionSucceeded {
+		t.Errorf("a Job that is cleaned away after its end is %q, want Succeeded", w.Condition())
+	}
+	events := f.gone(cache.DeletedFinalStateUnknown{Obj: &batchv1.Job{}}).Apply(w, noon.Time)
+	if len(events) != 1 || events[0].Reason != "Deleted" {
+		t.Errorf("the deletion of a running Job is told as %+v", events)
+	}
+	if got := f.gone(&kubeflow.Trial{ObjectMeta: metav1.ObjectMeta{Name: "t"}}); got.removed != "t" {
+		t.Errorf("the deletion of a trial is told as %+v", got)
+	}
+}
+
+// TestEarlierTrials holds trials of a deleted experiment apart from those of one of its name.
+func TestEarlierTrials(t *testing.T) {
+	t.Parallel()
+	f := &follower{uid: "new"}
+	for uid, want := range map[types.UID]bool{"new": true, "old": false} {
+		trial := &kubeflow.Trial{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: uid, Controller: ptr.To(true)}}}}
+		if got := f.fact(trial, false).trial != nil; got != want {
+			t.Errorf("a trial of the %s experiment is followed: %v, want %v", uid, got, want)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+
+// SetWorkingDirectory annotates every Pod template of an object, at whatever depth, and a Pod
+// itself, with the absolute directory where those of its containers start that name none and run
+// as processes ([kubeflow.AnnotationWorkingDirectory]). It leaves alone what already carries the
+// annotation. What counts as a Pod template is its shape, "template" with "spec.containers", so
+// that kinds unknown here, such as training jobs, are annotated too.
+func SetWorkingDirectory(object map[string]any, dir string) {
+	if object["kind"] == "Pod" && isPod(object) {
+		annotate(object, dir)
+	}
+	walk(object, dir)
+}
+
+func walk(value any, dir string) {
+	switch value := value.(type) {
+	case map[string]any:
+		if template, ok := value["template"].(map[string]any); ok && isPod(template) {
+			annotate(template, dir)
+		}
+		if trial, ok := value["trialSpec"].(map[string]any); ok && trial["kind"] == "Pod" && isPod(trial) {
+			annotate(trial, dir)
+		}
+		for _, child := range value {
+			walk(child, dir)
+		}
+	case []any:
+		for _, child := range value {
+			walk(child, dir)
+		}
+	}
+}
+
+// isPod reports whether an object has the shape of a Pod or a Pod template.
+func isPod(object map[string]any) bool {
+	spec, ok := object["spec"].(map[string]any)
+	if !ok {
+		return false
+	}
+	_, ok = spec["containers"].([]any)
+	return ok
+}
+
+// annotate sets the annotation unless there is one, or the metadata is malformed: the API server
+// says so better.
+func annotate(pod map[string]any, dir string) {
+	metadata, ok := child(pod, "metadata")
+	if !ok {
+		return
+	}
+	annotations, ok := child(metadata, "annotations")
+	if !ok {
+		return
+	}
+	if _, set := annotations[kubeflow.AnnotationWorkingDirectory]; !set {
+		annotations[kubeflow.AnnotationWorkingDirectory] = dir
+	}
+}
+
+// child returns the object in a field, made if there is none; false if the field holds another type.
+func child(object map[string]any, field string) (map[string]any, bool) {
+	if object[field] == nil {
+		object[field] = map[string]any{}
+	}
+	inner, ok := object[field].(map[string]any)
+	return inner, ok
+}

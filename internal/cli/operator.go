@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"diwan.dev/diwan/internal/operator"
+	"diwan.dev/diwan/observation"
+	"diwan.dev/diwan/observation/sqlite"
+)
+
+// operatorFlags are the flags of `diwan operator`.
+type operatorFlags struct {
+	store           string
+	webhookAddress  string
+	webhookCerts    string
+	metricsAddress  string
+	healthAddress   string
+	leaderElection  bool
+	leaderNamespace string
+}
+
+// operator returns the command that runs the controllers alone, for a cluster.
+func (a *app) operator() *cobra.Command {
+	var f operatorFlags
+	command := &cobra.Command{
+		Use:   "operator",
+		Short: "Run the controllers against a cluster",
+		Long: `Operator runs Diwan's controllers and admission webhooks, and nothing else. Within a
+cluster it uses the credentials of its Pod, outside those of the kubeconfig. It takes
+the place of Katib's controller: run only one of the two in a cluster.`,
+		Example: `  # Against the cluster that kubectl talks to, without webhooks.
+  diwan operator --store sqlite:/var/lib/diwan/observations.db
+
+  # In a cluster, one of several replicas.
+  diwan operator --leader-elect --webhook-certs /certs --store sqlite:/data/observations.db`,
+		Args:              noArguments,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(*cobra.Command, []string) error {
+			ctx, release := interruptible(context.Background())
+			defer release()
+			err := a.operate(ctx, f)
+			if errors.Is(context.Cause(ctx), errInterrupted) && errors.Is(err, context.Canceled) {
+				return nil
+			}
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.store, "store", "", "where metrics are kept: sqlite:PATH (required)")
+	flags.StringVar(&f.webhookAddress, "webhook-address", ":8443", "address where the API server's questions are answered")
+	flags.StringVar(&f.webhookCerts, "webhook-certs", "", "directory with tls.crt and tls.key for the webhooks; no webhooks if empty")
+	flags.StringVar(&f.metricsAddress, "metrics-address", "0", "address of Prometheus metrics; 0 for none")
+	flags.StringVar(&f.healthAddress, "health-address", "0", "address of /healthz and /readyz; 0 for none")
+	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
+	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
+	command.MarkFlagDirname("webhook-certs")
+	return command
+}
+
+// operate runs the controllers until ctx ends.
+func (a *app) operate(ctx context.Context, f operatorFlags) error {
+	path, err := storePath(f.store)
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(klog.Background())
+	credentials, err := a.operatorCredentials()
+	if err != nil {
+		return err
+	}
+	store, err := openStore(ctx, path)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	err = func() error {
+		config := operator.DefaultConfig(credentials, store)
+		config.MetricsAddress, config.ProbeAddress = f.metricsAddress, f.healthAddress
+		config.LeaderElection, config.LeaderNamespace = f.leaderElection, f.leaderNamespace
+		if f.webhookCerts != "" {
+			listener, watch, err := listenTLS(f.webhookAddress, f.webhookCerts)
+			if err != nil {
+				return err
+			}
+			config.Webhooks = listener
+			group.Go(func() error { return watch(ctx) })
+		}
+		controllers, err := operator.New(config)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return controllers.Run(ctx) })
+		return nil
+	}()
+	if err != nil {
+		group.Go(func() error { return err })
+	}
+	return errors.Join(group.Wait(), store.Close())
+}
+
+// operatorCredentials are those of the Pod that this runs in or, if the flags name a cluster or
+// this is no Pod, of the kubeconfig.
+func (a *app) operatorCredentials() (*rest.Config, error) {
+	if !a.options.remote() {
+		if config, err := rest.InClusterConfig(); err == nil {
+			return config, nil
+		}
+	}
+	config, err := a.options.clientConfig().ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// storePath is the path of the SQLite file that --store names.
+func storePath(name string) (string, error) {
+	path, ok := strings.CutPrefix(name, "sqlite:")
+	switch {
+	case name == "":
+		return "", usagef("--store is missing: name the file of the metrics, such as --store sqlite:/var/lib/diwan/observations.db")
+	case !ok || path == "":
+		return "", usagef("cannot use --store %s: the form is sqlite:PATH", name)
+	}
+	return path, nil
+}
+
+// openStore opens the observation store in a file, and makes its directory.
+func openStore(ctx context.Context, path string) (observation.Store, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("cannot create the directory of --store: %w", err)
+	}
+	return sqlite.Open(ctx, path)
+}
+
+// listenTLS listens with the certificate of a directory, which watch reads again when it changes.
+func listenTLS(address, dir string) (listener net.Listener, watch func(context.Context) error, err error) {
+	certificates, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot read the certificate of the webhooks in %s: %w", dir, err)
+	}
+	listener, err = tls.Listen("tcp", address, &tls.Config{
+		GetCertificate: certificates.GetCertificate,
+		MinVersion:     tls.VersionTLS12,
+		NextProtos:     []string{"h2", "http/1.1"},
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot listen for webhooks: %w", err)
+	}
+	return listener, certificates.Start, nil
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/internal/cli/apply"
+	"diwan.dev/diwan/internal/cli/follow"
+	"diwan.dev/diwan/internal/cli/manifest"
+	"diwan.dev/diwan/internal/cli/progress"
+)
+
+// run returns the command that applies manifests and follows what they start.
+func (a *app) run() *cobra.Command {
+	r := &runner{app: a}
+	command := &cobra.Command{
+		Use:   "run FILE...",
+		Short: "Apply manifests, follow what they start, and show the result",
+		Long: `Run applies the objects of manifests and follows those that come to an end:
+Experiments, Jobs and Pods. It starts the local cluster if none runs, and stops it
+again when all is done.
+
+A FILE is a YAML or JSON file with any Kubernetes objects, a directory of such
+files, or - for standard input. Programs start in the directory of their manifest.
+
+Running the same files again goes on where it was left. Ctrl-C once stops, twice
+stops at once; nothing that was finished is lost either way.`,
+		Example: `  # Tune a model, and keep the result as JSON.
+  diwan run examples/quickstart/experiment.yaml -o json > result.json
+
+  # Forget an earlier run of the same file, and start anew.
+  diwan run --restart experiment.yaml
+
+  # The same file on a cluster.
+  diwan run --context my-cluster experiment.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("no file is given")
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			ctx, release := interruptible(context.Background())
+			defer release()
+			return r.main(ctx, args)
+		},
+	}
+	command.Flags().BoolVar(&r.restart, "restart", false, "delete the objects first, with all their results, and start anew")
+	return command
+}
+
+// runner is one call of `diwan run`.
+type runner struct {
+	*app
+	restart bool
+
+	files   []string
+	objects []manifest.Object
+	works   []*progress.Work
+	targets []follow.Target
+	show    display
+}
+
+// main runs the files to their end, in as many clusters as it takes: when another diwan that ran
+// the local cluster ends, this one starts it again and goes on.
+func (r *runner) main(ctx context.Context, files []string) error {
+	asJSON, err := r.options.json()
+	if err != nil {
+		return err
+	}
+	r.files = files
+	if r.objects, err = manifest.Read(files, r.streams.In); err != nil {
+		return err
+	}
+	r.show = newDisplay(r.streams.Err, r.options.quiet)
+	defer r.show.close()
+	for {
+		t, err := r.options.connect(ctx, r.show.step)
+		if err != nil {
+			return r.interrupted(ctx, nil, err)
+		}
+		err = r.inCluster(ctx, t)
+		if errors.Is(err, errOwnerEnded) && ctx.Err() == nil {
+			t.close()
+			r.show.note("the diwan that ran the local cluster has ended: going on with a cluster of this command")
+			continue
+		}
+		if err == nil {
+			err = r.result(t, asJSON)
+		}
+		err = r.interrupted(ctx, t, err)
+		t.close()
+		return err
+	}
+}
+
+// inCluster applies the objects, unless that is done, and follows them to their end.
+func (r *runner) inCluster(ctx context.Context, t *target) error {
+	scheme := runtime.NewScheme()
+	if err := follow.AddToScheme(scheme); err != nil {
+		return err
+	}
+	c, err := client.NewWithWatch(t.config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("cannot make a client: %w", err)
+	}
+	if r.works == nil {
+		if err := r.apply(ctx, t); err != nil {
+			return r.because(t, err)
+		}
+	}
+	return r.follow(ctx, t, c)
+}
+
+// because prefers the end of the cluster as the reason of an error that it led to.
+func (r *runner) because(t *target, err error) error {
+	if t.local() && t.owned == nil && t.home.Owner() == 0 {
+		return errOwnerEnded
+	}
+	return err
+}
+
+// apply brings the objects into the cluster, and makes a model of each that can be followed.
+func (r *runner) apply(ctx context.Context, t *target) error {
+	r.show.step("applying " + strings.Join(r.files, " "))
+	config := apply.Config{Namespace: r.options.namespace, Explicit: r.options.namespace != "", CreateNamespaces: t.local()}
+	if config.Namespace == "" {
+		config.Namespace = t.namespace
+	}
+	applier, err := apply.New(t.config, config)
+	if err != nil {
+		return err
+	}
+	if t.local() {
+		for _, object := range r.objects {
+			manifest.SetWorkingDirectory(object.Object, object.Source.Dir)
+		}
+	}
+	if r.restart {
+		r.show.step("deleting what earlier runs left")
+		if err := applier.Delete(ctx, r.objects); err != nil {
+			return err
+		}
+		r.restart = false
+	}
+	applied, err := applier.Apply(ctx, r.objects)
+	if err != nil {
+		return err
+	}
+	r.works = []*progress.Work{}
+	for _, object := range applied {
+		if !follow.Followable(object.GetAPIVersion(), object.GetKind()) {
+			continue
+		}
+		work, err := follow.NewWork(object.Unstructured, object.Created, time.Now())
+		if err != nil {
+			return err
+		}
+		r.works = append(r.works, work)
+		r.targets = append(r.targets, follow.Target{ID: work.ID(), UID: object.GetUID()})
+	}
+	return nil
+}
+
+// follow shows what happens until all works have ended.
+func (r *runner) follow(ctx context.Context, t *target, c client.WithWatch) error {
+	watching, stop := context.WithCancel(ctx)
+	facts := make(chan follow.Fact, 256)
+	byID := map[progress.ID]*progress.Work{}
+	for _, work := range r.works {
+		byID[work.ID()] = work
+	}
+	wait := follow.Watch(watching, c, r.targets, facts)
+	defer wait()
+	defer stop()
+
+	r.show.open(r.views())
+	ticks := time.NewTicker(r.show.interval())
+	defer ticks.Stop()
+	teller := &teller{target: t, show: r.show, verbose: r.options.verbose, warned: map[string]bool{}}
+	var settled <-chan time.Time
+	for !r.all((*progress.Work).Settled) {
+		if settled == nil && r.all((*progress.Work).Done) {
+			settled = time.After(settleTime)
+		}
+		select {
+		case fact := <-facts:
+			if warning := fact.Warning(); warning != "" {
+				teller.warn(warning)
+			}
+			for _, event := range fact.Apply(byID[fact.ID], time.Now()) {
+				teller.tell(event)
+			}
+		case <-ticks.C:
+			r.show.draw(r.views())
+		case <-settled:
+			return nil
+		case err := <-t.lost:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// settleTime is how long the news of the last trials may lag behind the end of their experiment.
+const settleTime = 2 * time.Second
+
+// all reports whether something holds of all works.
+func (r *runner) all(holds func(*progress.Work) bool) bool {
+	for _, work := range r.works {
+		if !holds(work) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *runner) views() []progress.View {
+	views := make([]progress.View, len(r.works))
+	for i, work := range r.works {
+		views[i] = work.View(time.Now())
+	}
+	return views
+}
+
+// interrupted tells the user how to go on where a command was interrupted, and returns err.
+func (r *runner) interrupted(ctx context.Context, t *target, err error) error {
+	if ctx.Err() == nil || err == nil {
+		return err
+	}
+	r.show.close()
+	if t != nil && t.owned != nil {
+		fmt.Fprintln(r.streams.Err, "stopping the local cluster (Ctrl-C again to stop at once) …")
+	}
+	again := "diwan run " + strings.Join(r.files, " ")
+	switch {
+	case t == nil || r.works == nil:
+	case t.owned == nil:
+		fmt.Fprintf(r.streams.Err, "the work goes on in the cluster; to follow it again: %s\n", again)
+	default:
+		fmt.Fprintf(r.streams.Err, "what has ended is kept; to go on: %s\n", again)
+	}
+	return errInterrupted
+}

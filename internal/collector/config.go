@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import "time"
+
+// Config bounds what a collector spends on one stream.
+type Config struct {
+	// Interval is how long points wait to be stored together. Once a stream
+	// has reached MaxPoints, they wait fifty times as long.
+	Interval time.Duration
+	// MaxLine is the number of bytes of a line that are looked at; the rest of
+	// a longer line is left out.
+	MaxLine int
+	// MaxPoints is how many points of one stream are stored one by one. After
+	// that, of all points that come within an interval only the least, the
+	// greatest and the latest of each metric are stored.
+	MaxPoints int
+	// MaxWaiting is how many points may wait in memory; more are stored at
+	// once, or thinned out as above.
+	MaxWaiting int
+	// MaxBehind is how many bytes may be read, or be read again by the stream
+	// that takes over, before what waits is stored at once. It is well below
+	// what a node keeps of a log.
+	MaxBehind int64
+}
+
+// DefaultConfig returns the bounds for normal use. A fifth of a second is
+// short enough to watch; lines of 1 MiB hold any architecture; 100,000 points
+// are more than a chart can show and some 10 MB on disk; 5,000 waiting points are
+// some 500 kB in memory; and 8 MiB are read again in a tenth of a second.
+func DefaultConfig() Config {
+	return Config{
+		Interval: 200 * time.Millisecond, MaxLine: 1 << 20, MaxPoints: 100_000, MaxWaiting: 5_000, MaxBehind: 8 << 20,
+	}
+}
+
+// patience is how many times longer the points of a stream wait that has
+// reached MaxPoints.
+const patience = 50

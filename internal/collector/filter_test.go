@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+type pair struct{ Name, Value string }
+
+func pairs(f filter, line []byte) []pair {
+	var found []pair
+	f(line, func(name, value []byte) { found = append(found, pair{string(name), string(value)}) })
+	return found
+}
+
+// matches returns what DefaultFilter, run by package regexp, finds.
+func matches(r *regexp.Regexp, line []byte) []pair {
+	var found []pair
+	for _, m := range r.FindAllSubmatch(line, -1) {
+		found = append(found, pair{string(m[1]), string(m[2])})
+	}
+	return found
+}
+
+// TestDefaultFilter compares findDefault with the regular expression that it
+// stands for, on lines full of near misses. Words are left to another test.
+func TestDefaultFilter(t *testing.T) {
+	t.Parallel()
+	r := regexp.MustCompile(DefaultFilter)
+	line := rapid.StringOfN(rapid.RuneFrom([]rune("ab|-_ =+.eE019\t\r\n{:é")), 0, 40, -1)
+	rapid.Check(t, func(rt *rapid.T) {
+		l := []byte(line.Draw(rt, "line"))
+		if diff := cmp.Diff(matches(r, l), pairs(findDefault, l)); diff != "" {
+			rt.Errorf("%q: -regexp, +findDefault:\n%s", l, diff)
+		}
+	})
+}
+
+func FuzzDefaultFilter(f *testing.F) {
+	for _, line := range []string{
+		"loss=0.3", "accuracy=.98", "Score=-7.53e-05", "a = +1.E5", "x=nan", "x = -inf,y=Infinity", "a=b=c=1", "==", "a=1e", "=5", "a|b-c_d =\t7", "x=infinit", "a=infb=2",
+	} {
+		f.Add([]byte(line))
+	}
+	r := regexp.MustCompile(DefaultFilter)
+	f.Fuzz(func(t *testing.T, line []byte) {
+		plain := strings.NewReplacer("n", "x", "N", "x", "i", "x", "I", "x").Replace(string(line)) // no words
+		if diff := cmp.Diff(matches(r, []byte(plain)), pairs(findDefault, []byte(plain))); diff != "" {
+			t.Errorf("%q: -regexp, +findDefault:\n%s", plain, diff)
+		}
+		pairs(findDefault, line) // must end
+	})
+}
+
+func TestDefaultFilterWords(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		reason string
+		line   string
+		want   []pair
+	}{
+		"NaN":      {"A diverged program prints nan, in the spelling of its language.", "loss=nan acc = NaN, f1=NAN", []pair{{"loss", "nan"}, {"acc", "NaN"}, {"f1", "NAN"}}},
+		"Infinity": {"Infinities have signs.", "a=inf b=-Infinity c=+INF", []pair{{"a", "inf"}, {"b", "-Infinity"}, {"c", "+INF"}}},
+		"Longer":   {"A word that only begins so is none.", "a=nanny b=infinite c=nan-2", []pair{{"a", ""}, {"b", ""}, {"c", ""}}},
+		"Word":     {"Other words are no values.", "state=running", []pair{{"state", ""}}},
+	}
+	for name, tc := range tests {
+		if diff := cmp.Diff(tc.want, pairs(findDefault, []byte(tc.line))); diff != "" {
+			t.Errorf("%s: %s -want, +got:\n%s", name, tc.reason, diff)
+		}
+	}
+}
+
+func TestNewFilter(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		`([`:         "cannot read filter",
+		`(\w+)=\d+`:  "want two groups",
+		`loss=(\d+)`: "want two groups",
+	} {
+		if _, err := newFilter(expression); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("newFilter(%q): got %v, want an error that says %q", expression, err, want)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"diwan.dev/diwan/observation"
+)
+
+// Stream stores the metrics in the bytes of one source: the output of one run
+// of a container, or a file that it writes. Its methods may be called by
+// several goroutines, one after the other.
+type Stream struct {
+	config Config
+	store  observation.Store
+	trial  observation.Trial
+	source string
+	path   string
+	parser parser
+	log    klog.Logger
+
+	mu      sync.Mutex
+	begun   bool                // the fields below are in line with the store
+	stored  int64               // offset up to which the store has the source
+	lines   lines               // what was read after that
+	read    time.Time           // when the last bytes were read
+	waiting []observation.Point // from the bytes between stored and lines.start
+	total   int                 // points stored
+	dropped int                 // points thinned out
+	failing bool                // the last attempt to store failed
+	timer   *time.Timer         // set while something waits to be stored
+}
+
+// Path returns the absolute path, inside the container, of the file to read;
+// "" means the container's output.
+func (s *Stream) Path() string { return s.path }
+
+// Offset returns the offset of the first byte that is not stored yet. The next
+// Write begins there: bytes after it that were written before are forgotten.
+func (s *Stream) Offset(ctx context.Context) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = false
+	if err := s.begin(ctx); err != nil {
+		return 0, err
+	}
+	return s.stored, nil
+}
+
+// Write takes bytes that begin at an offset and were read at a time. They
+// follow those of the last call. Where bytes between were lost, it goes on
+// with what comes. Where they begin before, because a file was written anew,
+// what the source held is forgotten.
+//
+// While the store fails, points wait and are tried again; Finish tells when
+// they could not be stored.
+func (s *Stream) Write(ctx context.Context, offset int64, p []byte, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.seek(ctx, offset); err != nil {
+		return err
+	}
+	s.read = at
+	s.lines.add(p, func(line []byte) { s.take(ctx, line, at) })
+	if s.lines.start-s.stored > s.config.MaxBehind && !s.failing {
+		s.tryFlush(ctx)
+	}
+	s.arm()
+	return nil
+}
+
+// Finish says that no more bytes come. When it returns nil, every metric is
+// stored, that of a last line without an end too. After an error it may be
+// called again.
+func (s *Stream) Finish(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	s.lines.finish(func(line []byte) { s.take(ctx, line, s.read) })
+	if len(s.waiting) > 0 {
+		if err := s.flush(ctx); err != nil {
+			return err
+		}
+	}
+	s.disarm()
+	if s.dropped > 0 {
+		s.log.Info("Stored only the extremes and the latest of a trial's many metrics",
+			"trial", s.trial, "source", s.source, "stored", s.total, "dropped", s.dropped)
+	}
+	return nil
+}
+
+// Discard forgets the source, which is produced again from its start.
+func (s *Stream) Discard(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forget(ctx)
+}
+
+// begin brings the stream in line with the store.
+func (s *Stream) begin(ctx context.Context) error {
+	if s.begun {
+		return nil
+	}
+	stored, err := s.store.Offset(ctx, s.trial, s.source)
+	if err != nil {
+		return err
+	}
+	total := 0
+	if stored > 0 {
+		points, err := s.store.Points(ctx, s.trial, observation.Query{})
+		if err != nil {
+			return err
+		}
+		total = len(points)
+	}
+	s.reset(stored, total)
+	return nil
+}
+
+func (s *Stream) reset(stored int64, total int) {
+	s.disarm()
+	s.lines.begin(stored)
+	s.begun, s.stored, s.total, s.waiting = true, stored, total, nil
+}
+
+// seek goes to the offset of the bytes that come next.
+func (s *Stream) seek(ctx context.Context, offset int64) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	switch next := s.lines.next; {
+	case offset > next:
+		s.log.Info("Some output of a trial was gone before its metrics could be read",
+			"trial", s.trial, "source", s.source, "bytes", offset-next)
+		s.lines.begin(offset)
+	case offset < next:
+		if err := s.forget(ctx); err != nil {
+			return err
+		}
+		s.lines.begin(offset)
+	}
+	return nil
+}
+
+func (s *Stream) forget(ctx context.Context) error {
+	if err := s.store.DeleteSource(ctx, s.trial, s.source); err != nil {
+		return err
+	}
+	s.reset(0, 0)
+	return nil
+}
+
+// take finds the metrics of a line. Too many to wait are stored at once, or
+// thinned out where that is no help.
+func (s *Stream) take(ctx context.Context, line []byte, at time.Time) {
+	s.waiting = s.parser.parse(s.waiting, line, at)
+	if len(s.waiting) < s.config.MaxWaiting {
+		return
+	}
+	if s.failing || s.full() {
+		s.thin()
+	} else {
+		s.tryFlush(ctx)
+	}
+}
+
+// tryFlush stores what waits, or leaves it waiting.
+func (s *Stream) tryFlush(ctx context.Context) {
+	err := s.flush(ctx)
+	if errors.Is(err, observation.ErrClosed) {
+		s.begun = false // the process ends; the next goes on from the stored offset
+		return
+	}
+	if err != nil {
+		s.log.Error(err, "Cannot store a trial's metrics yet", "trial", s.trial, "source", s.source)
+	}
+}
+
+// full reports whether what waits is more than may be stored one by one.
+func (s *Stream) full() bool { return s.total+len(s.waiting) > s.config.MaxPoints }
+
+func (s *Stream) thin() {
+	before := len(s.waiting)
+	s.waiting = observation.Thin(s.waiting)
+	s.dropped += before - len(s.waiting)
+}
+
+// flush stores what waits, whether or not the caller still waits for it: so
+// its outcome is known.
+func (s *Stream) flush(ctx context.Context) error {
+	s.disarm()
+	if s.full() {
+		s.thin()
+	}
+	to := s.lines.start
+	err := s.store.Append(context.WithoutCancel(ctx), s.trial, observation.Batch{
+		Source: s.source, From: s.stored, To: to, Points: s.waiting,
+	})
+	s.failing = err != nil
+	if err != nil {
+		return fmt.Errorf("cannot store metrics of bytes %d to %d: %w", s.stored, to, err)
+	}
+	s.total += len(s.waiting)
+	s.stored, s.waiting = to, nil
+	return nil
+}
+
+// arm sets the timer that stores what waits, unless it is set. An offset alone
+// is worth a write only now and then.
+func (s *Stream) arm() {
+	if s.timer != nil || !s.begun || s.lines.start == s.stored {
+		return
+	}
+	wait := s.config.Interval
+	if len(s.waiting) == 0 || s.failing || s.full() {
+		wait *= patience
+	}
+	s.timer = time.AfterFunc(wait, s.tick)
+}
+
+func (s *Stream) disarm() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+}
+
+// tick runs when the timer fires. One that was stopped too late finds nothing
+// to store, or stores early.
+func (s *Stream) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = nil
+	if !s.begun || s.lines.start == s.stored {
+		return
+	}
+	s.tryFlush(context.Background())
+	s.arm()
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// keepNames bounds each list of trial names in the status to the newest ones.
+// The counts beside them count all. Katib's lists are unbounded, and with tens
+// of thousands of trials the object no longer fits into etcd.
+const keepNames = 200
+
+// summarize writes what the trials come to into a status.
+func summarize(status *v1beta1.ExperimentStatus, t *tally, names [states][]string) {
+	status.Trials = int32(t.total())
+	for _, of := range []struct {
+		state state
+		count *int32
+		names *[]string
+	}{
+		{pending, &status.TrialsPending, &status.PendingTrialList},
+		{running, &status.TrialsRunning, &status.RunningTrialList},
+		{succeeded, &status.TrialsSucceeded, &status.SucceededTrialList},
+		{failed, &status.TrialsFailed, &status.FailedTrialList},
+		{killed, &status.TrialsKilled, &status.KilledTrialList},
+		{earlyStopped, &status.TrialsEarlyStopped, &status.EarlyStoppedTrialList},
+		{metricsUnavailable, &status.TrialMetricsUnavailable, &status.MetricsUnavailableTrialList},
+	} {
+		*of.count, *of.names = int32(t.counts[of.state]), names[of.state]
+	}
+	if t.best == nil {
+		return // the best stays known when its trial is deleted, as in Katib
+	}
+	status.CurrentOptimalTrial = v1beta1.OptimalTrial{
+		BestTrialName:        t.best.Name,
+		ParameterAssignments: t.best.Spec.ParameterAssignments,
+		Observation:          *t.best.Status.Observation,
+	}
+}
+
+// enter changes the conditions and times of a status by a verdict.
+func enter(status *v1beta1.ExperimentStatus, v *verdict, now metav1.Time) {
+	if status.StartTime == nil {
+		status.StartTime = &now
+	}
+	conditions := &status.Conditions
+	if !conditions.IsTrue(v1beta1.ConditionCreated) {
+		conditions.Set(now, v1beta1.ConditionCreated, corev1.ConditionTrue, v1beta1.ReasonExperimentCreated, "Experiment is created")
+	}
+	switch {
+	case v == nil:
+	case v.condition == v1beta1.ConditionSucceeded, v.condition == v1beta1.ConditionFailed:
+		conditions.Complete(now, v.condition, v.reason, v.message)
+		status.CompletionTime = &now
+	case v.condition == v1beta1.ConditionRestarting:
+		conditions.Remove(v1beta1.ConditionSucceeded)
+		conditions.Remove(v1beta1.ConditionFailed)
+		conditions.Set(now, v.condition, corev1.ConditionTrue, v.reason, v.message)
+		status.CompletionTime = nil
+	default:
+		conditions.Set(now, v.condition, corev1.ConditionTrue, v.reason, v.message)
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report is how the reconcilers tell people and machines what happens:
+// Kubernetes events and Prometheus metrics, both with Katib's names.
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Events records events about objects, as many as are worth their cost.
+//
+// Each event is a write to the API server, about as dear as one of the handful
+// that a whole trial takes. Normal events tell what conditions tell too, so of
+// them only a trickle passes when trials come fast; warnings have a budget of
+// their own. What is over budget is dropped, never delayed.
+type Events struct {
+	recorder         events.EventRecorder
+	normal, warnings flowcontrol.PassiveRateLimiter
+}
+
+// Budgets of events, each a rate per second and what may come at once. Fifty
+// suffice for an experiment of a dozen trials, whatever its speed.
+const (
+	normalRate, normalBurst   = 5, 50
+	warningRate, warningBurst = 20, 200
+	noteLimit                 = 1024 // bytes that the events API accepts
+)
+
+// NewEvents returns Events that go to recorder.
+func NewEvents(recorder events.EventRecorder) *Events {
+	return &Events{
+		recorder: recorder,
+		normal:   flowcontrol.NewTokenBucketPassiveRateLimiter(normalRate, normalBurst),
+		warnings: flowcontrol.NewTokenBucketPassiveRateLimiter(warningRate, warningBurst),
+	}
+}
+
+// Normal records that something went its way.
+func (e *Events) Normal(about runtime.Object, reason, format string, args ...any) {
+	if e.normal.TryAccept() {
+		e.record(about, corev1.EventTypeNormal, reason, format, args)
+	}
+}
+
+// Warning records that something needs a look.
+func (e *Events) Warning(about runtime.Object, reason, format string, args ...any) {
+	if e.warnings.TryAccept() {
+		e.record(about, corev1.EventTypeWarning, reason, format, args)
+	}
+}
+
+func (e *Events) record(about runtime.Object, kind, reason, format string, args []any) {
+	note := fmt.Sprintf(format, args...)
+	if len(note) > noteLimit {
+		note = strings.ToValidUTF8(note[:noteLimit-3], "") + "..."
+	}
+	e.recorder.Eventf(about, nil, kind, reason, "Reconcile", "%s", note)
+}

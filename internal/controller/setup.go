@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controller runs the reconcilers of Experiments, Suggestions and
+// Trials in a controller-runtime manager.
+//
+//	Experiment ──asks──▶ Suggestion     how many assignments are wanted
+//	Suggestion ──answers─▶ Experiment   the assignments
+//	Experiment ──creates─▶ Trials       one of each assignment
+//	Trial      ──creates─▶ run object   and reports how it went
+//
+// Each reconciler reads a cache, decides by a pure function, and writes; each
+// object's status has one writer. Everything that is kept in memory can be
+// built again from the API and the observation store, so that the process may
+// be killed at any instruction. None of the reconcilers knows where it runs.
+package controller
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/experiment"
+	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/controller/suggestion"
+	"diwan.dev/diwan/internal/controller/trial"
+	"diwan.dev/diwan/observation"
+)
+
+// Options are what the reconcilers need from whoever runs them.
+type Options struct {
+	// Store holds what trials report. Required. It stays the caller's, and
+	// must be open until the manager has stopped.
+	Store observation.Store
+	// RunKinds are the kinds that a trial's run object may have. Default:
+	// batch/v1 Job.
+	RunKinds []schema.GroupVersionKind
+	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
+	Registerer prometheus.Registerer
+}
+
+// NewScheme returns a scheme with the kinds of Kubernetes and of tuning.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("cannot add the kinds of Kubernetes: %w", err)
+	}
+	if err := v1beta1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("cannot add the kinds of tuning: %w", err)
+	}
+	return scheme, nil
+}
+
+// CacheOptions are those of the manager's cache: of Jobs only those of trials,
+// and of every object only what is read. Objects from such a cache must not be
+// written back whole.
+func CacheOptions() (cache.Options, error) {
+	ofTrials, err := labels.NewRequirement(v1beta1.LabelTrial, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("cannot select the Jobs of trials: %w", err)
+	}
+	return cache.Options{
+		DefaultTransform: trial.Slim,
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}: {Label: labels.NewSelector().Add(*ofTrials)},
+		},
+	}, nil
+}
+
+// Setup adds the reconcilers to a manager, whose scheme and cache are those of
+// NewScheme and CacheOptions.
+func Setup(mgr manager.Manager, o Options) error {
+	if o.Store == nil {
+		return fmt.Errorf("cannot set up the controllers: Options.Store is missing")
+	}
+	if o.Registerer == nil {
+		o.Registerer = metrics.Registry
+	}
+	counters, err := report.NewMetrics(o.Registerer, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	ofExperiments := experiment.DefaultConfig()
+	ofExperiments.Metrics, ofExperiments.Events = counters, report.NewEvents(mgr.GetEventRecorder(experiment.Name))
+	if err := experiment.SetupWithManager(mgr, ofExperiments); err != nil {
+		return err
+	}
+	ofSuggestions := suggestion.DefaultConfig()
+	ofSuggestions.Events = report.NewEvents(mgr.GetEventRecorder(suggestion.Name))
+	if err := suggestion.SetupWithManager(mgr, ofSuggestions); err != nil {
+		return err
+	}
+	ofTrials := trial.DefaultConfig()
+	ofTrials.Store, ofTrials.Metrics, ofTrials.Events = o.Store, counters, report.NewEvents(mgr.GetEventRecorder(trial.Name))
+	if len(o.RunKinds) > 0 {
+		ofTrials.Kinds = o.RunKinds
+	}
+	return trial.SetupWithManager(mgr, ofTrials)
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion
+
+import (
+	"k8s.io/utils/clock"
+
+	"diwan.dev/diwan/internal/controller/report"
+)
+
+// Config says how suggestions are reconciled.
+type Config struct {
+	// Events are what is told to the outside. Required.
+	Events *report.Events
+	// Clock is the time. Default: the system's.
+	Clock clock.PassiveClock
+	// Concurrency is how many suggestions are reconciled at once. Default 4.
+	Concurrency int
+	// Keep is how many of the newest assignments stay in the status whatever
+	// became of their trials. Default 100: some 20 kB.
+	Keep int
+}
+
+// DefaultConfig is the Config of an ordinary machine, but for what is required.
+func DefaultConfig() Config {
+	return Config{Clock: clock.RealClock{}, Concurrency: 4, Keep: 100}
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// Name is the controller's name, which events and metrics bear.
+const Name = "suggestion-controller"
+
+// queue is the controller's work queue.
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// SetupWithManager adds the reconciler to a manager.
+func SetupWithManager(mgr manager.Manager, config Config) error {
+	r := &Reconciler{Config: config, client: mgr.GetClient()}
+	skipNameValidation := true // a process may run several managers
+	err := builder.ControllerManagedBy(mgr).
+		Named(Name).
+		Watches(&v1beta1.Suggestion{}, r.onSuggestion()).
+		Watches(&v1beta1.Experiment{}, onExperiment()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: config.Concurrency,
+			SkipNameValidation:      &skipNameValidation,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				5*time.Millisecond, 30*time.Second),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up %s: %w", Name, err)
+	}
+	return nil
+}
+
+func enqueue(o client.Object, q queue) {
+	q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
+}
+
+// onSuggestion reconciles a suggestion that changed, and forgets one that is
+// gone.
+func (r *Reconciler) onSuggestion() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
+			r.forget(e.Object.GetUID())
+			r.writes.Forget(e.Object.GetUID())
+		},
+	}
+}
+
+// onExperiment reconciles the suggestion of an experiment that ended, or goes
+// on again.
+func onExperiment() handler.EventHandler {
+	over := func(o client.Object) bool {
+		e, ok := o.(*v1beta1.Experiment)
+		return ok && e.IsCompleted()
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if over(e.ObjectOld) != over(e.ObjectNew) {
+				enqueue(e.ObjectNew, q)
+			}
+		},
+	}
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/observation"
+)
+
+// Config says how trials are reconciled.
+type Config struct {
+	// Store holds what trials report. Required.
+	Store observation.Store
+	// Metrics and Events are what is told to the outside. Required.
+	Metrics *report.Metrics
+	Events  *report.Events
+	// Clock is the time. Default: the system's.
+	Clock clock.PassiveClock
+	// Kinds are the kinds that a run object may have. Default: batch/v1 Job.
+	Kinds []schema.GroupVersionKind
+	// Concurrency is how many trials are reconciled at once. Default 16.
+	Concurrency int
+	// RunningDelay is how long a trial runs before its status says so.
+	// Default 1 s: a trial that ends sooner saves a write, and nobody could
+	// have read it.
+	RunningDelay time.Duration
+	// ObservationInterval is how often the status of a running trial shows
+	// what it has reported so far. Default 5 s. Where reading takes long, it
+	// is done less often, so that it takes 2 % of the time at most.
+	ObservationInterval time.Duration
+}
+
+// DefaultConfig is the Config of an ordinary machine, but for what is required.
+func DefaultConfig() Config {
+	return Config{
+		Clock:               clock.RealClock{},
+		Kinds:               []schema.GroupVersionKind{jobKind()},
+		Concurrency:         16,
+		RunningDelay:        time.Second,
+		ObservationInterval: 5 * time.Second,
+	}
+}
+
+func jobKind() schema.GroupVersionKind { return batchv1.SchemeGroupVersion.WithKind("Job") }

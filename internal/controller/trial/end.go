@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/observation"
+)
+
+// clean deletes the run object of a trial that ended, unless it is retained.
+func (r *Reconciler) clean(ctx context.Context, t *v1beta1.Trial, run client.Object) error {
+	if run == nil {
+		r.memory.forget(t.UID)
+		return nil
+	}
+	if t.Spec.RetainRun || !owns(t, run) || run.GetDeletionTimestamp() != nil || r.memory.clean(t.UID) {
+		return nil
+	}
+	if err := r.remove(ctx, run, metav1.DeletePropagationBackground); err != nil {
+		r.memory.forget(t.UID)
+		return err
+	}
+	r.Events.Normal(t, v1beta1.ReasonJobDeleted, "Job %s has been deleted", run.GetName())
+	return nil
+}
+
+func (r *Reconciler) remove(ctx context.Context, run client.Object, how metav1.DeletionPropagation) error {
+	uid := run.GetUID()
+	err := r.client.Delete(ctx, run, client.PropagationPolicy(how), client.Preconditions{UID: &uid})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete run object %s/%s: %w", run.GetNamespace(), run.GetName(), err)
+	}
+	return nil
+}
+
+// finalize lets a deleted trial go, once nothing of it runs and its observation
+// is deleted. permitted says whether kind is one that is watched.
+func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, permitted bool) error {
+	held := slices.ContainsFunc(t.Finalizers, isOurs)
+	if !held {
+		return nil
+	}
+	if permitted {
+		if gone, err := r.stop(ctx, t, kind); err != nil || !gone {
+			return err
+		}
+	}
+	if err := r.Store.Delete(ctx, observation.Trial{Namespace: t.Namespace, Name: t.Name}); err != nil {
+		return fmt.Errorf("cannot delete the observation of trial %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	before := &v1beta1.Trial{ObjectMeta: *t.ObjectMeta.DeepCopy()}
+	after := &v1beta1.Trial{ObjectMeta: *t.ObjectMeta.DeepCopy()}
+	after.Finalizers = slices.DeleteFunc(after.Finalizers, isOurs)
+	err := r.client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot remove the finalizer of trial %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	r.writes.Forget(t.UID)
+	r.memory.forget(t.UID)
+	return nil
+}
+
+// isOurs reports whether a finalizer is one that this reconciler removes.
+func isOurs(finalizer string) bool {
+	return finalizer == v1beta1.FinalizerCleanMetrics || finalizer == v1beta1.FinalizerPrometheus
+}
+
+// stop deletes the trial's run object in the foreground, so that the object
+// stays until all that it runs has ended, and reports whether it is gone. The
+// cache may not have it yet where the trial was just begun; then the API server
+// is asked.
+func (r *Reconciler) stop(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind) (gone bool, err error) {
+	if err := r.watch.ensure(kind); err != nil {
+		return false, err
+	}
+	run, err := find(ctx, r.reader(kind), t, kind, client.UnsafeDisableDeepCopy)
+	if err == nil && run == nil && !t.IsCompleted() {
+		run, err = find(ctx, r.live, t, kind)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case run == nil || !owns(t, run):
+		return true, nil
+	case run.GetDeletionTimestamp() != nil:
+		return false, nil
+	}
+	return false, r.remove(ctx, run, metav1.DeletePropagationForeground)
+}

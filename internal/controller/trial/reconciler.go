@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/freshness"
+	"diwan.dev/diwan/internal/trialtemplate"
+)
+
+// Reconciler moves trials towards their end. SetupWithManager makes one.
+type Reconciler struct {
+	Config
+	client client.Client // reads come from the cache
+	cached client.Reader // the cache itself, for kinds without a Go type
+	live   client.Reader // reads come from the API server
+	watch  *watches
+	writes freshness.Tracker
+	memory memory
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	t := &v1beta1.Trial{}
+	if err := r.client.Get(ctx, req.NamespacedName, t, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.writes.Stale(t) {
+		return reconcile.Result{}, nil
+	}
+	t = t.DeepCopy()
+	wait, err := r.advance(ctx, t)
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil // the cache lags
+	case err != nil:
+		r.Events.Warning(t, v1beta1.ReasonReconcileError, "Failed to reconcile: %v", err)
+	}
+	return reconcile.Result{RequeueAfter: wait}, err
+}
+
+// advance makes one step and returns when to make the next, 0 to wait for a
+// change.
+func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Duration, error) {
+	kind, wrong := r.kindOf(t)
+	if !t.DeletionTimestamp.IsZero() {
+		return 0, r.finalize(ctx, t, kind, wrong == nil)
+	}
+	if wrong != nil {
+		if t.IsCompleted() {
+			return 0, nil
+		}
+		return 0, r.conclude(ctx, t, nil, reject("%v", wrong))
+	}
+	if err := r.watch.ensure(kind); err != nil {
+		return 0, err
+	}
+	run, err := find(ctx, r.reader(kind), t, kind, client.UnsafeDisableDeepCopy)
+	switch {
+	case err != nil:
+		return 0, err
+	case t.IsCompleted():
+		return 0, r.clean(ctx, t, run)
+	case run == nil:
+		return r.start(ctx, t, kind)
+	case !owns(t, run):
+		return r.dispute(ctx, t, kind, run)
+	case run.GetDeletionTimestamp() != nil:
+		return 0, nil // someone deleted it: it is made again when it is gone
+	}
+	return r.follow(ctx, t, run)
+}
+
+// reader is where run objects of a kind are read from.
+func (r *Reconciler) reader(kind schema.GroupVersionKind) client.Reader {
+	if kind == jobKind() {
+		return r.client
+	}
+	return r.cached
+}
+
+// follow looks how the run object goes.
+func (r *Reconciler) follow(ctx context.Context, t *v1beta1.Trial, run client.Object) (time.Duration, error) {
+	outcome, err := evaluate(t, run)
+	if err != nil {
+		return 0, err
+	}
+	if outcome.State == trialtemplate.Running {
+		return r.running(ctx, t, run)
+	}
+	seen, err := observe(ctx, r.Store, t)
+	if err != nil {
+		return 0, r.unreadable(ctx, t, run, err)
+	}
+	t.Status.Observation = seen
+	return 0, r.conclude(ctx, t, run, judge(outcome, t.HasObjective()))
+}
+
+// running keeps the status of a run object that goes on: first that it runs,
+// then what it has reported so far.
+func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.Object) (time.Duration, error) {
+	now := r.Clock.Now()
+	m := r.memory.of(t.UID, now)
+	if wait := m.since.Add(r.RunningDelay).Sub(now); wait > 0 && !t.Status.Conditions.IsTrue(v1beta1.ConditionRunning) {
+		return wait, nil
+	}
+	before := t.Status.DeepCopy()
+	begin(&t.Status, run.GetCreationTimestamp(), metav1.NewTime(now))
+	wait := m.observe.Sub(now)
+	if wait <= 0 {
+		seen, err := observe(ctx, r.Store, t)
+		if err != nil {
+			return 0, err
+		}
+		t.Status.Observation = seen
+		wait = max(r.ObservationInterval, 50*r.Clock.Since(now))
+		r.memory.observeAt(t.UID, now.Add(wait))
+	}
+	if equality.Semantic.DeepEqual(before, &t.Status) {
+		return wait, nil
+	}
+	if !before.Conditions.IsTrue(v1beta1.ConditionRunning) {
+		r.Events.Normal(t, v1beta1.ReasonJobRunning, "Job %s is running", run.GetName())
+	}
+	return wait, r.write(ctx, t, now)
+}
+
+// unreadable shows that the run ended but the observation store cannot be read,
+// and returns the error, so that it is tried again.
+func (r *Reconciler) unreadable(ctx context.Context, t *v1beta1.Trial, run client.Object, cause error) error {
+	if c := t.Status.Conditions.Get(v1beta1.ConditionRunning); c != nil && c.Reason == reasonObservationUnreadable {
+		return cause
+	}
+	now := metav1.NewTime(r.Clock.Now())
+	begin(&t.Status, run.GetCreationTimestamp(), now)
+	t.Status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, reasonObservationUnreadable,
+		"The run has ended; its metrics cannot be read yet: "+cause.Error())
+	if err := r.write(ctx, t, now.Time); err != nil {
+		return err
+	}
+	return cause
+}
+
+// conclude writes how the trial ended and lets its run object go.
+func (r *Reconciler) conclude(ctx context.Context, t *v1beta1.Trial, run client.Object, v verdict) error {
+	now := r.Clock.Now()
+	since := metav1.NewTime(now)
+	if run != nil {
+		since = run.GetCreationTimestamp()
+	}
+	begin(&t.Status, since, metav1.NewTime(now))
+	finish(&t.Status, v, metav1.NewTime(now))
+	if err := r.write(ctx, t, now); err != nil {
+		return err
+	}
+	r.memory.forget(t.UID)
+	r.announce(t, v)
+	return r.clean(ctx, t, run)
+}
+
+// announce tells events and metrics how a trial ended.
+func (r *Reconciler) announce(t *v1beta1.Trial, v verdict) {
+	switch v.condition {
+	case v1beta1.ConditionSucceeded:
+		r.Events.Normal(t, v1beta1.ReasonJobSucceeded, "Job %s has succeeded", t.Name)
+		r.Metrics.TrialsSucceeded.WithLabelValues(t.Namespace).Inc()
+	case v1beta1.ConditionFailed:
+		r.Events.Normal(t, v1beta1.ReasonJobFailed, "Job %s has failed. %s", t.Name, v.message)
+		r.Metrics.TrialsFailed.WithLabelValues(t.Namespace).Inc()
+	case v1beta1.ConditionMetricsUnavailable:
+		r.Events.Warning(t, v1beta1.ReasonMetricsUnavailable, "Metrics are not available for Job %s", t.Name)
+		r.Metrics.TrialsMetricsUnavailable.WithLabelValues(t.Namespace).Inc()
+	}
+}
+
+// write writes the status.
+func (r *Reconciler) write(ctx context.Context, t *v1beta1.Trial, now time.Time) error {
+	t.Status.LastReconcileTime = &metav1.Time{Time: now}
+	// The server takes nothing but the status from this object.
+	update := &v1beta1.Trial{Status: t.Status}
+	update.Namespace, update.Name, update.UID, update.ResourceVersion = t.Namespace, t.Name, t.UID, t.ResourceVersion
+	if err := r.client.Status().Update(ctx, update); err != nil {
+		return fmt.Errorf("cannot write the status of trial %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	r.writes.Wrote(t.ResourceVersion, update)
+	return nil
+}

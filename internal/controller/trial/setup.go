@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// Name is the controller's name, which events and metrics bear.
+const Name = "trial-controller"
+
+// SetupWithManager adds the reconciler to a manager.
+func SetupWithManager(mgr manager.Manager, config Config) error {
+	r := &Reconciler{
+		Config: config,
+		client: mgr.GetClient(),
+		cached: mgr.GetCache(),
+		live:   mgr.GetAPIReader(),
+		watch:  &watches{manager: mgr},
+	}
+	skipNameValidation := true // a process may run several managers
+	c, err := builder.ControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1beta1.Trial{}).
+		Owns(&batchv1.Job{}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: config.Concurrency,
+			SkipNameValidation:      &skipNameValidation,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				5*time.Millisecond, 30*time.Second),
+		}).
+		Build(r)
+	if err != nil {
+		return fmt.Errorf("cannot set up %s: %w", Name, err)
+	}
+	r.watch.controller = c
+	return nil
+}
+
+// Slim drops, from objects that enter a cache, what reconcilers never read:
+// managed fields, and of a trial that ended the run object but for its kind.
+// With thousands of finished trials that is most of the memory. Trials from
+// such a cache must not be written back whole.
+func Slim(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+	}
+	if t, ok := object.(*v1beta1.Trial); ok && t.Spec.RunSpec != nil && t.IsCompleted() {
+		run := &unstructured.Unstructured{Object: map[string]any{}}
+		run.SetGroupVersionKind(t.Spec.RunSpec.GroupVersionKind())
+		t.Spec.RunSpec = run
+	}
+	return object, nil
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	logsapi "k8s.io/component-base/logs/api/v1"
+
+	"diwan.dev/diwan/internal/node/network"
+)
+
+// Cluster is a running local cluster. Stop ends it.
+type Cluster struct {
+	home   Home
+	keys   *pki
+	plan   network.Plan
+	tokens tokens
+	// address is the API server's, host:port.
+	address string
+	within  inProcess
+	config  *rest.Config
+	stops   []func()
+	failed  chan error
+}
+
+// Start owns the home and starts everything in it. It returns when the
+// cluster accepts experiments and its node runs Pods. ErrInUse: another
+// process owns the home, use Join.
+func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
+	owned, err := cfg.Home.lock()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{home: cfg.Home, failed: make(chan error, 1)}
+	c.onStop(func() { owned.Unlock() })
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	progress := cfg.Progress
+	if progress == nil {
+		progress = func(string) {}
+	}
+	logs, err := redirectLogs(cfg.Home.Path("diwan.log"))
+	if err != nil {
+		return nil, err
+	}
+	c.onStop(logs)
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+
+	if err := c.startControlPlane(ctx, cfg, progress); err != nil {
+		return nil, err
+	}
+	return c, c.background(ctx, func(ctx context.Context) (func(), error) {
+		return c.supervise(ctx, func(ctx context.Context) error {
+			paceMemory(ctx)
+			return nil
+		}), nil
+	})
+}
+
+// startControlPlane starts everything, first to last.
+func (c *Cluster) startControlPlane(ctx context.Context, cfg Config, progress func(string)) error {
+	var err error
+	if c.plan, err = network.PlanFor(string(cfg.Home)); err != nil {
+		return err
+	}
+	if c.keys, err = openPKI(cfg.Home.Path("pki"), time.Now); err != nil {
+		return err
+	}
+	if err := c.keys.client(pairAdmin, "diwan", "system:masters"); err != nil {
+		return err
+	}
+	if c.tokens, err = newTokens(cfg.Home.Path("pki", "tokens.csv")); err != nil {
+		return err
+	}
+	listener, err := cfg.Home.listen(cfg.Port)
+	if err != nil {
+		return err
+	}
+	c.address = listener.Addr().String()
+	progress("starting etcd")
+	etcd, err := startEtcd(ctx, cfg.Home.Path("etcd"), cfg.Home.Path("diwan.log"))
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	c.onStop(etcd.stop)
+
+	progress("starting the API server")
+	api, err := startAPIServer(ctx, listener, etcd.endpoint, c.plan.Services, c.keys, c.tokens.file)
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	c.onStop(api.stop)
+	c.within = api.within
+	if err := writeKubeconfig(cfg.Home, api.url, c.keys); err != nil {
+		return err
+	}
+	if c.config, err = clientConfig(cfg.Home); err != nil {
+		return err
+	}
+	if err := api.waitReady(ctx, c.config); err != nil {
+		return err
+	}
+	go func() {
+		<-api.done
+		c.fail(fmt.Errorf("kube-apiserver ended: %w", errors.Join(api.err, errors.New("see "+cfg.Home.Path("diwan.log")))))
+	}()
+	return c.startComponents(ctx, cfg, progress)
+}
+
+// fail reports that a part of the cluster ended; the first report counts.
+func (c *Cluster) fail(err error) {
+	select {
+	case c.failed <- err:
+	default:
+	}
+}
+
+// Failed yields an error when a part of the cluster ends by itself.
+func (c *Cluster) Failed() <-chan error { return c.failed }
+
+// RESTConfig is the owner's way in. Each call returns a copy.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Home is the home that the cluster runs on.
+func (c *Cluster) Home() Home { return c.home }
+
+// Stop ends everything, last to first, and gives the home up. Containers get
+// SIGTERM and the grace of the Config; they run again at the next start.
+func (c *Cluster) Stop() {
+	for len(c.stops) > 0 {
+		last := c.stops[len(c.stops)-1]
+		c.stops = c.stops[:len(c.stops)-1]
+		last()
+	}
+}
+
+func (c *Cluster) onStop(f func()) { c.stops = append(c.stops, f) }
+
+// background runs start with a context that ends at Stop.
+func (c *Cluster) background(ctx context.Context, start func(context.Context) (wait func(), err error)) error {
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	wait, err := start(run)
+	if err != nil {
+		cancel()
+		return err
+	}
+	c.onStop(func() {
+		cancel()
+		wait()
+	})
+	return nil
+}
+
+// Join returns the way into the cluster that another process runs on home.
+func Join(home Home) (*rest.Config, error) {
+	if home.Owner() == 0 {
+		return nil, fmt.Errorf("no local cluster runs on %s: start one with `diwan up`", home)
+	}
+	return clientConfig(home)
+}
+
+// clientConfig reads the home's kubeconfig. Its clients are not throttled:
+// the server is on the same machine and says itself when it has enough.
+func clientConfig(home Home) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", home.Kubeconfig())
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", home.Kubeconfig(), err)
+	}
+	config.QPS = -1
+	config.UserAgent = "diwan"
+	return config, nil
+}
+
+func writeKubeconfig(home Home, server string, keys *pki) error {
+	pair, err := os.ReadFile(keys.file(pairAdmin))
+	if err != nil {
+		return fmt.Errorf("cannot read the owner's certificate: %w", err)
+	}
+	const name = "diwan"
+	text, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: server, CertificateAuthorityData: keys.authority()}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: pair, ClientKeyData: pair}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
+		CurrentContext: name,
+	})
+	if err != nil {
+		return fmt.Errorf("cannot write the kubeconfig: %w", err)
+	}
+	return writeFile(home.Kubeconfig(), text, 0o600)
+}

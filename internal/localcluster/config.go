@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"time"
+)
+
+// Config says how a local cluster is started.
+type Config struct {
+	// Home holds all state. One process owns it at a time.
+	Home Home
+	// Port is the API server's loopback port. 0, the default, keeps the port
+	// that the home had before, or takes a free one.
+	Port int
+	// NodeName is the name of the node object. Default "laptop".
+	NodeName string
+	// StopGrace bounds how long a stop waits for containers to end after
+	// SIGTERM before they are killed. Default 5 s.
+	StopGrace time.Duration
+	// Progress, if set, is told each step of the start in a few words.
+	Progress func(step string)
+}
+
+// DefaultConfig is the configuration of a laptop.
+func DefaultConfig(home Home) Config {
+	return Config{Home: home, NodeName: "laptop", StopGrace: 5 * time.Second}
+}

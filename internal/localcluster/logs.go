@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// maxLog is the size above which a start moves the log aside, once.
+const maxLog = 64 << 20
+
+// redirectLogs sends what the components log to a file. The returned function
+// flushes and closes it.
+func redirectLogs(path string) (func(), error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > maxLog {
+		if err := os.Rename(path, path+".old"); err != nil {
+			return nil, fmt.Errorf("cannot rotate %s: %w", path, err)
+		}
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the log: %w", err)
+	}
+	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "alsologtostderr": "false", "stderrthreshold": "FATAL", "one_output": "true"} {
+		if err := flags.Set(name, value); err != nil {
+			return nil, fmt.Errorf("cannot configure the log: %w", err)
+		}
+	}
+	klog.SetOutput(file)
+	ctrl.SetLogger(logr.New(klog.Background().GetSink()))
+	return func() {
+		klog.Flush()
+		klog.SetOutput(os.Stderr)
+		file.Close()
+	}, nil
+}

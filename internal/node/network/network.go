@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"net"
+	"net/netip"
+)
+
+// Network gives each Pod an address and, where the system allows it, a network
+// namespace. Its methods may be called from several goroutines.
+type Network interface {
+	// Acquire returns the Pod's sandbox. It is idempotent: a Pod that has one
+	// keeps it until Release, with the same IP. A Pod with hostNetwork gets the
+	// host's address and no namespace. It does not wait when a namespace is
+	// ready in the pool, else it makes one (some milliseconds).
+	Acquire(ctx context.Context, podUID string, hostNetwork bool) (Sandbox, error)
+
+	// Release gives the Pod's sandbox back. The caller guarantees that no
+	// process of the Pod is left. An unknown UID is no error.
+	Release(podUID string) error
+
+	// Restore takes over the sandboxes that an earlier process of the same home
+	// had given out, by Pod UID. It is called once, before the first Acquire.
+	// Only Sandbox.IP (and, for host network Pods, its lack of a namespace) is
+	// looked at; Acquire then returns the Pod's sandbox with a valid NetnsPath.
+	// A Pod of which no process is left gets a fresh namespace with the same IP.
+	Restore(used map[string]Sandbox) error
+
+	// Dial connects to a TCP port inside the Pod as if from the Pod itself
+	// (its loopback first, then its IP), for port-forwarding.
+	Dial(ctx context.Context, podUID string, port uint16) (net.Conn, error)
+
+	// Dialable returns the address at which this process reaches the Pod IP ip.
+	// It is ip itself, except on loopback addresses (see Sandbox.Bind).
+	Dialable(ip netip.Addr) netip.Addr
+
+	// HostIP is the node's address: what hostNetwork Pods report as podIP and
+	// every Pod as hostIP.
+	HostIP() netip.Addr
+
+	// ClusterIPs reports whether cluster IPs are addresses of this machine that
+	// Pods reach too: the Proxy then listens on them.
+	ClusterIPs() bool
+
+	// Nameserver is the address to name in a Pod's resolv.conf, or the zero
+	// Addr when the host's own resolv.conf works inside Pods.
+	Nameserver() netip.Addr
+
+	// Close removes what no Pod uses: ready namespaces, and the bridge when no
+	// Pod is left. Sandboxes in use stay as they are, so that containers that
+	// outlive this process keep their network and Restore finds them.
+	Close() error
+}
+
+// Sandbox is the network of one Pod.
+type Sandbox struct {
+	// IP is the Pod's address as the Kubernetes API shows it (status.podIP).
+	IP netip.Addr `json:"ip"`
+
+	// Bind is the address that programs of the Pod can listen on and that names
+	// in its hosts file stand for. It equals IP in a namespace and on the host
+	// network. On loopback addresses (no privileges) it is a 127.x.y.z, or
+	// 127.0.0.1 where the system has only that one; IP is then a label that only
+	// Diwan's own proxy understands, because EndpointSlices refuse loopback
+	// addresses. The downward API should show Bind where it says status.podIP.
+	Bind netip.Addr `json:"bind"`
+
+	// NetnsPath opens the Pod's network namespace for setns(2); "" means that
+	// the Pod runs in the node's own namespace. It is valid inside this process
+	// while the sandbox is acquired, and not after a restart.
+	NetnsPath string `json:"netnsPath,omitempty"`
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/container"
+)
+
+// mountAll makes the mounts in the calling thread's new mount namespace. Mounts
+// of the host still appear in it later, but nothing of it on the host.
+func (r *Runtime) mountAll(mounts []container.Mount) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("cannot detach the mounts of the host: %w", err)
+	}
+	for i, m := range mounts {
+		err := r.points.ensure(m, mounts[:i])
+		if err == nil {
+			err = bind(m)
+		}
+		if err != nil && !m.Optional {
+			return &container.StartError{Reason: "ContainerCannotRun", Code: 128, Err: fmt.Errorf("cannot mount a volume at %s: %w", m.Target, err)}
+		}
+	}
+	return nil
+}
+
+// bind makes the source appear at the target. A read-only bind needs a second
+// step, which keeps the flags that the file system already had.
+func bind(m container.Mount) error {
+	if err := unix.Mount(m.Source, m.Target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", m.Source, err)
+	}
+	if !m.ReadOnly {
+		return nil
+	}
+	var has unix.Statfs_t
+	if err := unix.Statfs(m.Target, &has); err != nil {
+		return fmt.Errorf("look at %s: %w", m.Target, err)
+	}
+	keep := uintptr(has.Flags) & (unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME)
+	if err := unix.Mount("", m.Target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|keep, ""); err != nil {
+		return fmt.Errorf("make read-only: %w", err)
+	}
+	return nil
+}
+
+// userMounts are the mounts that the shim makes in a user namespace. Optional
+// ones are left out: they are not worth a program that sees itself as root. The
+// targets are made here; one that this user cannot make is a warning.
+func (r *Runtime) userMounts(spec *container.Spec) (mounts []container.Mount, warnings []string) {
+	for _, m := range spec.Mounts {
+		if m.Optional {
+			continue
+		}
+		if err := r.points.ensure(m, mounts); err != nil {
+			warnings = append(warnings, fmt.Sprintf("nothing is mounted at %s, because this user cannot make that path (%v); find the volume in $DIWAN_VOLUMES, or make the path: sudo mkdir -p %s", m.Target, err, m.Target))
+			continue
+		}
+		mounts = append(mounts, m)
+	}
+	return mounts, warnings
+}
+
+// ensure makes the target of a mount where it is missing: a directory for a
+// directory, an empty file for a file. What it makes on the host, and not
+// inside one of the earlier mounts, is remembered.
+func (p *mountpoints) ensure(m container.Mount, earlier []container.Mount) error {
+	if _, err := os.Stat(m.Target); err == nil {
+		return nil
+	}
+	source, err := os.Stat(m.Source)
+	if err != nil {
+		return err
+	}
+	var made []string
+	dir := m.Target
+	if !source.IsDir() {
+		dir = filepath.Dir(dir)
+	}
+	if err := mkdirAll(dir, &made); err != nil {
+		return err
+	}
+	if !source.IsDir() {
+		file, err := os.OpenFile(m.Target, os.O_CREATE|os.O_RDONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		file.Close()
+		made = append(made, m.Target)
+	}
+	for _, e := range earlier {
+		if strings.HasPrefix(m.Target, strings.TrimSuffix(e.Target, "/")+"/") {
+			return nil
+		}
+	}
+	return p.remember(made)
+}
+
+// mkdirAll is os.MkdirAll that tells what it made.
+func mkdirAll(dir string, made *[]string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return nil
+	case err == nil:
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: unix.ENOTDIR}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := mkdirAll(filepath.Dir(dir), made); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	*made = append(*made, dir)
+	return nil
+}
+
+// mounted tells which paths are mount points for some process of the machine.
+func mounted() map[string]bool {
+	found := map[string]bool{}
+	tables, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
+	for _, table := range tables {
+		text, err := os.ReadFile(table)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if fields := strings.Fields(line); len(fields) > 4 {
+				found[fields[4]] = true
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/container"
+)
+
+// probeSpaces finds out what namespaces this process may make, by making them.
+func probeSpaces() spaces {
+	err := onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
+			return err
+		}
+		return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
+	})
+	if err == nil {
+		return spacesRoot
+	}
+	try := exec.Command("/bin/sh", "-c", "mount --rbind /tmp /tmp")
+	try.SysProcAttr = inUserSpace(&syscall.SysProcAttr{})
+	if try.Run() == nil {
+		return spacesUser
+	}
+	return spacesNone
+}
+
+// onThread runs f on a thread that ends with it, so that f may change what the
+// thread belongs to. The first thread of a process cannot end, and is what
+// others see as the process, so it is never used.
+func onThread(f func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends
+		if unix.Gettid() == unix.Getpid() {
+			result <- onThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		result <- f()
+	}()
+	return <-result
+}
+
+// launch starts the shim for args in the surroundings that the spec asks for.
+func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
+	spec, groups := &r.record.Spec, r.runtime.groups
+	leave, err := groups.enter(r.record.Groups, attr.Sys)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if r.runtime.spaces != spacesRoot {
+		var mounts []container.Mount
+		if r.runtime.spaces == spacesUser {
+			var missing []string
+			mounts, missing = r.runtime.userMounts(spec)
+			r.warnings = append(r.warnings, missing...)
+		}
+		if err := enter(spec); err != nil {
+			return nil, err
+		}
+		attr.Dir = spec.Dir
+		if len(mounts) > 0 {
+			inUserSpace(attr.Sys)
+			return os.StartProcess("/bin/sh", shim(mounts, spec.Dir, args), attr)
+		}
+		return os.StartProcess("/bin/sh", shim(nil, "", args), attr)
+	}
+	var proc *os.Process
+	err = onThread(func() error {
+		if err := r.runtime.surround(spec); err != nil {
+			return err
+		}
+		if err := enter(spec); err != nil {
+			return err
+		}
+		if err := groups.join(r.record.Groups); err != nil {
+			return err
+		}
+		if u := spec.User; u != nil {
+			attr.Sys.Credential = credential(u)
+		}
+		attr.Dir = spec.Dir
+		var err error
+		proc, err = os.StartProcess("/bin/sh", shim(nil, "", args), attr)
+		return err
+	})
+	return proc, err
+}
+
+// surround moves the calling thread into the run's namespaces.
+func (r *Runtime) surround(spec *container.Spec) error {
+	flags := 0
+	if len(spec.Mounts) > 0 {
+		flags |= unix.CLONE_NEWNS
+	}
+	if spec.Hostname != "" {
+		flags |= unix.CLONE_NEWUTS
+	}
+	if flags != 0 {
+		if err := unix.Unshare(flags); err != nil {
+			return fmt.Errorf("cannot make namespaces: %w", err)
+		}
+	}
+	if spec.Hostname != "" {
+		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
+			return fmt.Errorf("cannot set the host name %q: %w", spec.Hostname, err)
+		}
+	}
+	if len(spec.Mounts) > 0 {
+		if err := r.mountAll(spec.Mounts); err != nil {
+			return err
+		}
+	}
+	if spec.Netns == "" {
+		return nil
+	}
+	return joinSpace(spec.Netns, unix.CLONE_NEWNET)
+}
+
+// joinSpace moves the calling thread into the namespace at path.
+func joinSpace(path string, kind int) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("cannot open the namespace %s: %w", path, err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Setns(fd, kind); err != nil {
+		return fmt.Errorf("cannot join the namespace %s: %w", path, err)
+	}
+	return nil
+}
+
+// inUserSpace makes a process start as root of a user namespace of its own.
+func inUserSpace(sys *syscall.SysProcAttr) *syscall.SysProcAttr {
+	sys.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	return sys
+}
+
+// credential is the system's form of a user.
+func credential(u *container.User) *syscall.Credential {
+	c := &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+	for _, g := range u.Groups {
+		c.Groups = append(c.Groups, uint32(g))
+	}
+	return c
+}
+
+// startBeside starts a command in the surroundings of the running shim pid.
+func (r *Runtime) startBeside(rec record, pid int, attr *os.ProcAttr, args []string) (*os.Process, error) {
+	spec := &rec.Spec
+	env, odd := split(spec.Env)
+	if len(odd) > 0 {
+		args = append(append([]string{"env"}, odd...), args...)
+	}
+	attr.Env = append(env, marker(spec.ID))
+	leave, err := r.groups.enter(rec.Groups, attr.Sys)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if mounts, _ := r.userMounts(spec); r.spaces == spacesUser && len(mounts) > 0 {
+		args = append([]string{"nsenter", "-t", fmt.Sprint(pid), "-U", "-m", "--wd=" + spec.Dir, "--preserve-credentials"}, args...)
+	}
+	var proc *os.Process
+	err = onThread(func() error {
+		if r.spaces == spacesRoot {
+			if err := joinAll(spec, pid); err != nil {
+				return err
+			}
+			if u := spec.User; u != nil {
+				attr.Sys.Credential = credential(u)
+			}
+		}
+		if err := r.groups.join(rec.Groups); err != nil {
+			return err
+		}
+		program, err := resolve(args[0], spec.Dir, spec.Env)
+		if err != nil {
+			return err
+		}
+		attr.Dir = spec.Dir
+		proc, err = os.StartProcess(program, args, attr)
+		return err
+	})
+	return proc, err
+}
+
+// joinAll moves the calling thread into the namespaces of a running shim.
+func joinAll(spec *container.Spec, pid int) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("cannot leave the shared root: %w", err)
+	}
+	var errs []error
+	join := func(name string, kind int) {
+		errs = append(errs, joinSpace(fmt.Sprintf("/proc/%d/ns/%s", pid, name), kind))
+	}
+	if spec.Netns != "" {
+		join("net", unix.CLONE_NEWNET)
+	}
+	if spec.Hostname != "" {
+		join("uts", unix.CLONE_NEWUTS)
+	}
+	if len(spec.Mounts) > 0 {
+		join("mnt", unix.CLONE_NEWNS) // last: it hides our /proc paths
+	}
+	return errors.Join(errs...)
+}

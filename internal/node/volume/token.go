@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volume
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"time"
+
+	authv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// tokenKey names tokens that serve the same purpose.
+type tokenKey struct {
+	namespace, account, audience string
+	seconds                      int64
+}
+
+// token is a service account token and when it should be replaced.
+type token struct {
+	text  string
+	renew time.Time
+}
+
+// token adds a service account token to the content.
+func (b *builder) token(ctx context.Context, s *corev1.ServiceAccountTokenProjection, mode fs.FileMode) error {
+	key := tokenKey{namespace: b.pod.Namespace, account: b.pod.Spec.ServiceAccountName, audience: s.Audience, seconds: 3600}
+	if key.account == "" {
+		key.account = "default"
+	}
+	if s.ExpirationSeconds != nil {
+		key.seconds = *s.ExpirationSeconds
+	}
+	t, err := b.m.tokenFor(ctx, key)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return b.pending(fmt.Sprintf("failed to fetch token: %v", err))
+	}
+	if err != nil {
+		return err
+	}
+	if b.expires.IsZero() || t.renew.Before(b.expires) {
+		b.expires = t.renew
+	}
+	if err := b.out.add(s.Path, []byte(t.text), mode); err != nil {
+		return b.pending(err.Error())
+	}
+	return nil
+}
+
+// tokenFor returns a token from memory, or requests one. Requests follow one
+// another: they are rare.
+func (m *Manager) tokenFor(ctx context.Context, key tokenKey) (token, error) {
+	m.tokenMu.Lock()
+	defer m.tokenMu.Unlock()
+	if t, ok := m.tokens[key]; ok && time.Now().Before(t.renew) {
+		return t, nil
+	}
+	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &key.seconds}}
+	if key.audience != "" {
+		request.Spec.Audiences = []string{key.audience}
+	}
+	asked := time.Now()
+	got, err := m.cfg.Client.CoreV1().ServiceAccounts(key.namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
+	if err != nil {
+		return token{}, err
+	}
+	life := min(got.Status.ExpirationTimestamp.Sub(asked), 24*time.Hour)
+	t := token{text: got.Status.Token, renew: asked.Add(life * 4 / 5)}
+	m.tokens[key] = t
+	return t, nil
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operator puts Diwan's reconcilers and their admission webhooks
+// together into one program part that runs against a Kubernetes API.
+//
+// The local cluster runs an Operator in its own process, `diwan operator`
+// runs one on a user's cluster; it is the same code, and it does not know
+// which of the two it is in. What differs is in Config: the credentials, the
+// observation store, and where the webhooks listen.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"diwan.dev/diwan/internal/admission"
+	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/observation"
+)
+
+// Config says with what an Operator works.
+type Config struct {
+	// REST are the credentials. Required.
+	REST *rest.Config
+	// Store holds what trials report. Required; the caller closes it.
+	Store observation.Store
+	// Webhooks accepts the API server's questions, with TLS done. The Operator
+	// closes it. Nil: this Operator answers none.
+	Webhooks net.Listener
+	// MetricsAddress serves Prometheus metrics, host:port. "0", the default,
+	// serves none.
+	MetricsAddress string
+	// ProbeAddress serves /healthz and /readyz. "0", the default, serves none.
+	ProbeAddress string
+	// LeaderElection lets one of several Operators work at a time, by a Lease
+	// in LeaderNamespace. Default off.
+	LeaderElection  bool
+	LeaderNamespace string
+	// Add, if set, adds more reconcilers to the same manager.
+	Add func(ctrl.Manager) error
+}
+
+// DefaultConfig is the configuration of a single Operator without webhooks.
+func DefaultConfig(config *rest.Config, store observation.Store) Config {
+	return Config{REST: config, Store: store, MetricsAddress: "0", ProbeAddress: "0"}
+}
+
+// Operator is the reconcilers and webhooks, ready to run.
+type Operator struct {
+	manager  ctrl.Manager
+	webhooks net.Listener
+	handler  http.Handler
+}
+
+// New puts an Operator together. It reaches the API server to learn its kinds.
+func New(cfg Config) (*Operator, error) {
+	scheme, err := controller.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := controller.CacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	manager, err := ctrl.NewManager(cfg.REST, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache,
+		Metrics:                       metricsserver.Options{BindAddress: cfg.MetricsAddress},
+		HealthProbeBindAddress:        cfg.ProbeAddress,
+		LeaderElection:                cfg.LeaderElection,
+		LeaderElectionID:              "diwan-operator",
+		LeaderElectionNamespace:       cfg.LeaderNamespace,
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the operator: %w", err)
+	}
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store}); err != nil {
+		return nil, err
+	}
+	if cfg.Add != nil {
+		if err := cfg.Add(manager); err != nil {
+			return nil, fmt.Errorf("cannot make the operator: %w", err)
+		}
+	}
+	mux := http.NewServeMux()
+	for path, handler := range admission.Handlers(admission.Config{
+		Algorithms: algorithms(),
+		ConfigMaps: readConfigMap(manager.GetAPIReader()),
+	}) {
+		mux.Handle(path, handler)
+	}
+	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux}, nil
+}
+
+// Run works until ctx ends, and returns when all has stopped.
+func (o *Operator) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		if err := o.manager.Start(ctx); err != nil {
+			return fmt.Errorf("the operator ended: %w", err)
+		}
+		return nil
+	})
+	if o.webhooks != nil {
+		group.Go(func() error { return o.serveWebhooks(ctx) })
+	}
+	return group.Wait()
+}
+
+// WaitReady returns when the reconcilers work, or ctx ends. A standby that
+// waits to become the leader is ready too.
+func (o *Operator) WaitReady(ctx context.Context) error {
+	if !o.manager.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("the operator is not ready: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// Reader reads from the reconcilers' cache. It works while the Operator runs.
+func (o *Operator) Reader() client.Reader { return o.manager.GetCache() }
+
+func (o *Operator) serveWebhooks(ctx context.Context) error {
+	server := &http.Server{
+		Handler:           o.handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if err := server.Shutdown(grace); err != nil {
+			err = server.Close()
+			stopped <- err
+			return
+		}
+		stopped <- nil
+	}()
+	if err := server.Serve(o.webhooks); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("the webhooks ended: %w", err)
+	}
+	return <-stopped
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package searchspace reads what an Experiment declares as what package
+// optimize searches: its parameters as a space, its algorithm's settings as a
+// map, its objective as a direction. Admission and the Suggestion controller
+// both read it here, so that what is admitted can be searched.
+package searchspace
+
+import (
+	"fmt"
+
+	"k8s.io/utils/ptr"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/optimize"
+)
+
+// Of returns the space of some parameters. The error names the parameter and
+// what is wrong with it.
+func Of(parameters []v1beta1.ParameterSpec) (*optimize.Space, error) {
+	all := make([]optimize.Parameter, 0, len(parameters))
+	for _, p := range parameters {
+		s := p.FeasibleSpace
+		parameter, err := optimize.Declaration{
+			Name:         p.Name,
+			Kind:         optimize.Kind(p.ParameterType),
+			Min:          s.Min,
+			Max:          s.Max,
+			Step:         s.Step,
+			Distribution: distribution(&p),
+			List:         s.List,
+		}.Parameter()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, parameter)
+	}
+	return optimize.NewSpace(all...)
+}
+
+// distribution returns how a parameter's values are drawn. As in Katib, one
+// that is unknown is uniform, and a list has none, whatever the manifest says.
+func distribution(p *v1beta1.ParameterSpec) optimize.Distribution {
+	switch {
+	case p.FeasibleSpace.Distribution == v1beta1.DistributionUnknown,
+		p.ParameterType == v1beta1.ParameterTypeDiscrete,
+		p.ParameterType == v1beta1.ParameterTypeCategorical:
+		return optimize.Uniform
+	}
+	return optimize.Distribution(p.FeasibleSpace.Distribution)
+}
+
+// Settings returns an algorithm's settings by name. Later lists override
+// earlier ones.
+func Settings(lists ...[]v1beta1.AlgorithmSetting) map[string]string {
+	settings := map[string]string{}
+	for _, list := range lists {
+		for _, s := range list {
+			settings[s.Name] = s.Value
+		}
+	}
+	return settings
+}
+
+// Direction returns which values of an objective are better.
+func Direction(o *v1beta1.ObjectiveSpec) optimize.Direction {
+	if o != nil && o.Type == v1beta1.ObjectiveTypeMaximize {
+		return optimize.Maximize
+	}
+	return optimize.Minimize
+}
+
+// Check returns what would keep an experiment's algorithm from searching its
+// parameters within its budget, or nil.
+func Check(spec *v1beta1.ExperimentSpec) error {
+	if spec.Algorithm == nil {
+		return fmt.Errorf("spec.algorithm is missing")
+	}
+	space, err := Of(spec.Parameters)
+	if err != nil {
+		return err
+	}
+	return optimize.CheckSettings(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings), space,
+		optimize.Budget{
+			MaxTrials: int(ptr.Deref(spec.MaxTrialCount, 0)),
+			Parallel:  int(ptr.Deref(spec.ParallelTrialCount, 0)),
+		})
+}
+
+// Assignments returns a point in the form that trials bear it.
+func Assignments(p optimize.Point) []v1beta1.ParameterAssignment {
+	from := p.Assignments()
+	assignments := make([]v1beta1.ParameterAssignment, len(from))
+	for i, a := range from {
+		assignments[i] = v1beta1.ParameterAssignment{Name: a.Name, Value: a.Value}
+	}
+	return assignments
+}
+
+// Point returns the point that a trial's assignments name.
+func Point(space *optimize.Space, assignments []v1beta1.ParameterAssignment) (optimize.Point, error) {
+	to := make([]optimize.Assignment, len(assignments))
+	for i, a := range assignments {
+		to[i] = optimize.Assignment{Name: a.Name, Value: a.Value}
+	}
+	return space.Parse(to)
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trialtemplate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// ConfigMaps returns the data of a ConfigMap.
+type ConfigMaps func(ctx context.Context, namespace, name string) (map[string]string, error)
+
+// Template is a trial template that is ready to render. It is never changed,
+// so that it may be kept and used by several goroutines.
+type Template struct {
+	// parameters are the names that the template may use.
+	parameters []v1beta1.TrialParameterSpec
+	// tree is the template as an object. With text, it is what the text reads
+	// as before any value is put in.
+	tree *unstructured.Unstructured
+	// text is the template of a ConfigMap, and empty for one in the spec.
+	text string
+}
+
+// Load returns the template that t describes. configMaps is asked only when the
+// template is in a ConfigMap. The template shares t's memory.
+func Load(ctx context.Context, t *v1beta1.TrialTemplate, configMaps ConfigMaps) (*Template, error) {
+	switch {
+	case t.TrialSpec != nil:
+		return &Template{parameters: t.TrialParameters, tree: t.TrialSpec}, nil
+	case t.ConfigMap != nil:
+		text, err := fetch(ctx, t.ConfigMap, configMaps)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", describe(t.ConfigMap), err)
+		}
+		return &Template{parameters: t.TrialParameters, tree: tree, text: text}, nil
+	}
+	return nil, errors.New("cannot load the trial template: neither trialSpec nor configMap is set")
+}
+
+// Render returns the run object of one trial. Every assignment must be used by
+// a trial parameter, and every trial parameter must find its value.
+func (t *Template) Render(trialName, namespace string, assignments []v1beta1.ParameterAssignment) (*unstructured.Unstructured, error) {
+	values, err := t.values(trialName, namespace, assignments)
+	if err != nil {
+		return nil, fmt.Errorf("cannot render the template of trial %s: %w", trialName, err)
+	}
+	object, err := t.expand(values)
+	if err != nil {
+		return nil, fmt.Errorf("cannot render the template of trial %s: %w", trialName, err)
+	}
+	object.SetName(trialName)
+	object.SetNamespace(namespace)
+	return object, nil
+}
+
+// expand returns a copy of the template with values put in.
+func (t *Template) expand(values map[string]string) (*unstructured.Unstructured, error) {
+	lookup := func(name string) (string, bool) {
+		v, ok := values[name]
+		return v, ok
+	}
+	if t.text != "" {
+		return parse(expand(t.text, lookup))
+	}
+	tree, _ := expandTree(t.tree.Object, lookup).(map[string]any)
+	return &unstructured.Unstructured{Object: tree}, nil
+}
+
+// values returns the value of each trial parameter, by the parameter's name.
+func (t *Template) values(trialName, namespace string, assignments []v1beta1.ParameterAssignment) (map[string]string, error) {
+	assigned := make(map[string]string, len(assignments))
+	for _, a := range assignments {
+		assigned[a.Name] = a.Value
+	}
+	values := make(map[string]string, len(t.parameters))
+	used := make(map[string]bool, len(assignments))
+	for _, p := range t.parameters {
+		if prop, ok := propertyOf(p.Reference); ok {
+			v, err := prop.of(t.tree, trialName, namespace)
+			if err != nil {
+				return nil, fmt.Errorf("trial parameter %q: %w", p.Name, err)
+			}
+			values[p.Name] = v
+			continue
+		}
+		v, ok := assigned[p.Reference]
+		if !ok {
+			return nil, fmt.Errorf("trial parameter %q refers to %q, which has no value", p.Name, p.Reference)
+		}
+		values[p.Name], used[p.Reference] = v, true
+	}
+	for _, a := range assignments {
+		if !used[a.Name] {
+			return nil, fmt.Errorf("no trial parameter refers to %q; add one to spec.trialTemplate.trialParameters", a.Name)
+		}
+	}
+	return values, nil
+}
+
+// parse reads the first document of YAML or JSON text as an object.
+func parse(text string) (*unstructured.Unstructured, error) {
+	const firstRead = 4096 // how far the decoder looks for a JSON object's brace
+	object := &unstructured.Unstructured{}
+	if err := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(text), firstRead).Decode(object); err != nil {
+		return nil, fmt.Errorf("not an object in YAML or JSON: %w", err)
+	}
+	if object.Object == nil {
+		return nil, errors.New("not an object in YAML or JSON: it is empty")
+	}
+	return object, nil
+}
+
+func fetch(ctx context.Context, source *v1beta1.ConfigMapSource, configMaps ConfigMaps) (string, error) {
+	if configMaps == nil {
+		return "", fmt.Errorf("cannot read %s: no ConfigMaps can be read here", describe(source))
+	}
+	data, err := configMaps(ctx, source.ConfigMapNamespace, source.ConfigMapName)
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s: %w", describe(source), err)
+	}
+	text, ok := data[source.TemplatePath]
+	switch {
+	case !ok && len(data) == 0:
+		return "", fmt.Errorf("cannot read %s: the ConfigMap has no data", describe(source))
+	case !ok:
+		return "", fmt.Errorf("cannot read %s: the ConfigMap's keys are %s", describe(source), strings.Join(sortedKeys(data), ", "))
+	case text == "":
+		return "", fmt.Errorf("cannot read %s: it is empty", describe(source))
+	}
+	return text, nil
+}
+
+func describe(source *v1beta1.ConfigMapSource) string {
+	return fmt.Sprintf("template %q of ConfigMap %s/%s", source.TemplatePath, source.ConfigMapNamespace, source.ConfigMapName)
+}
