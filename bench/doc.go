@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures bin/diwan from outside, as its users meet it: how
+// quickly it starts, what it holds at rest, what a trial costs beyond the
+// program that it runs, and whether that cost stays flat over thousands of
+// trials. Each measurement runs its peer in the same run, since machines
+// differ and drift; the tables go to bench/results.
+//
+//	go run ./bench start overhead scale
+package main

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// measurements by name; each returns a table in Markdown.
+var measurements = []struct {
+	name    string
+	measure func(ctx context.Context) (string, error)
+}{
+	{"start", measureStart},
+	{"overhead", measureOverhead},
+	{"scale", measureScale},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// run runs the named measurements, or all.
+func run(ctx context.Context, names []string) error {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	for _, m := range measurements {
+		if len(names) > 0 && !wanted[m.name] {
+			continue
+		}
+		delete(wanted, m.name)
+		fmt.Fprintf(os.Stderr, "measuring %s\n", m.name)
+		table, err := m.measure(ctx)
+		if err != nil {
+			return fmt.Errorf("cannot measure %s: %w", m.name, err)
+		}
+		text := fmt.Sprintf("# %s\n\nOn %d cores. Repeat with `go run ./bench %s`.\n\n%s", m.name, runtime.NumCPU(), m.name, table)
+		fmt.Print(text)
+		if err := os.WriteFile(filepath.Join("bench", "results", m.name+".md"), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	for name := range wanted {
+		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale", name)
+	}
+	return nil
+}
+
+// table renders rows as Markdown; the first row is the head.
+func table(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// server is a `diwan up` process on a home of its own.
+type server struct {
+	home   string
+	cmd    *exec.Cmd
+	client dynamic.Interface
+	ready  time.Duration
+}
+
+// startServer runs `diwan up` on home and returns when it says that it is ready.
+func startServer(ctx context.Context, home string) (*server, error) {
+	s := &server{home: home, cmd: exec.CommandContext(ctx, "bin/diwan", "up", "--home", home)}
+	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd.Stderr = os.Stderr
+	began := time.Now()
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "ready") {
+			s.ready = time.Since(began)
+			break
+		}
+	}
+	go func() {
+		for lines.Scan() {
+		}
+	}()
+	if s.ready == 0 {
+		return nil, fmt.Errorf("diwan up ended before it was ready: %w", s.cmd.Wait())
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", home+"/kubeconfig")
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	s.client, err = dynamic.NewForConfig(config)
+	return s, err
+}
+
+// stop ends the server and returns how long that took.
+func (s *server) stop() time.Duration {
+	began := time.Now()
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	_ = s.cmd.Wait()
+	return time.Since(began)
+}
+
+// memory is the resident memory of the server, in MB.
+func (s *server) memory() float64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			return kb / 1024
+		}
+	}
+	return 0
+}
+
+// cpu is the processor time that the server has used.
+func (s *server) cpu() time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	const tick = 10 * time.Millisecond
+	return time.Duration(user+system) * tick
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+)
+
+// Runs of each start, and how long a server is left alone before and while
+// its rest is measured.
+const (
+	startRuns = 7
+	settle    = 20 * time.Second
+	watchRest = 30 * time.Second
+)
+
+// measureStart times starts on no data and on old data, and watches a server at rest.
+func measureStart(ctx context.Context) (string, error) {
+	var cold, warm, stops []time.Duration
+	var memory, load float64
+	for i := range startRuns {
+		home, err := os.MkdirTemp("", "diwan-bench-")
+		if err != nil {
+			return "", err
+		}
+		defer os.RemoveAll(home)
+		s, err := startServer(ctx, home)
+		if err != nil {
+			return "", err
+		}
+		cold = append(cold, s.ready)
+		stops = append(stops, s.stop())
+		if s, err = startServer(ctx, home); err != nil {
+			return "", err
+		}
+		warm = append(warm, s.ready)
+		if i == startRuns-1 {
+			time.Sleep(settle)
+			before := s.cpu()
+			time.Sleep(watchRest)
+			load = float64(s.cpu()-before) / float64(watchRest) * 100
+			memory = s.memory()
+		}
+		stops = append(stops, s.stop())
+	}
+	return table([][]string{
+		{"what", "median", "worst", "bound"},
+		{"ready, on old data", seconds(median(warm)), seconds(slices.Max(warm)), "2 s"},
+		{"ready, on no data", seconds(median(cold)), seconds(slices.Max(cold)), "4 s"},
+		{"stop", seconds(median(stops)), seconds(slices.Max(stops)), ""},
+		{"memory at rest", fmt.Sprintf("%.0f MB", memory), "", "400 MB"},
+		{"one core at rest", fmt.Sprintf("%.1f %%", load), "", "5 %"},
+	}), nil
+}
+
+func median(values []time.Duration) time.Duration {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }

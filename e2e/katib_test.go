@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// unmapped are Katib's examples whose program or collector is not here: they
+// must be accepted, but not run to a success.
+var unmapped = map[string]string{
+	"custom-metrics-collector.yaml": "custom collectors are not available yet",
+	"fpga-xgboost.yaml":             "its program needs an FPGA",
+}
+
+// TestKatibExamples gives Katib's own examples to the platform as they are,
+// with their image mapped to a small program.
+func TestKatibExamples(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	program, err := filepath.Abs("testdata/mnist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := fmt.Sprintf("images:\n- image: ghcr.io/kubeflow/katib/pytorch-mnist-cpu\n  files: {/opt/pytorch-mnist: %s}\n", program)
+	if err := os.WriteFile(filepath.Join(s.home, "images.yaml"), []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(root + "/examples/katib/jobs/*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %d examples (%v)", len(files), err)
+	}
+	t.Run("jobs", func(t *testing.T) {
+		for _, file := range files {
+			name := filepath.Base(file)
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				if why, ok := unmapped[name]; ok {
+					if _, stderr, code := s.diwan("kubectl", "create", "-f", abs(t, file)); code != 0 {
+						t.Errorf("kubectl create -f %s (%s): exit code %d\n%s", name, why, code, stderr)
+					}
+					return
+				}
+				stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, file))
+				if code != 0 {
+					t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+				}
+				var result struct {
+					Condition string
+					Best      struct{ Trial, Metric string }
+				}
+				if err := json.Unmarshal([]byte(stdout), &result); err != nil {
+					t.Fatalf("%v in %s", err, stdout)
+				}
+				if result.Condition != "Succeeded" || result.Best.Trial == "" {
+					t.Errorf("got %+v, want a success with a best trial", result)
+				}
+			})
+		}
+	})
+	rejected, _ := filepath.Glob(root + "/examples/katib/rejected/*.yaml")
+	for _, file := range rejected {
+		if _, stderr, code := s.diwan("kubectl", "create", "-f", abs(t, file)); code == 0 || stderr == "" {
+			t.Errorf("%s was accepted", file)
+		}
+	}
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestKubectl uses an experiment as a user of Katib would.
+func TestKubectl(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	kubectl := func(args ...string) string {
+		t.Helper()
+		stdout, stderr, code := s.diwan(append([]string{"kubectl"}, args...)...)
+		if code != 0 {
+			t.Fatalf("kubectl %s: exit code %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
+		}
+		return stdout
+	}
+	wants := func(text string, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if !strings.Contains(text, part) {
+				t.Errorf("%q is not in\n%s", part, text)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "experiment.yaml")
+	e := shape{
+		name: "tuned", trials: 3, parallel: 3,
+		command: "for i in 1 2 3; do echo step=$i loss=${trialParameters.x}; sleep 0.3; done",
+		spec:    "  # kept",
+	}
+	manifest := strings.Replace(e.manifest(), "    primaryContainerName", "    retain: true\n    primaryContainerName", 1)
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wants(kubectl("apply", "-f", file), "experiment.kubeflow.org/tuned created")
+	wants(kubectl("wait", "--for=condition=Succeeded", "--timeout=60s", "experiment/tuned"), "condition met")
+	wants(kubectl("get", "experiments"), "NAME", "TYPE", "STATUS", "AGE", "tuned", "Succeeded", "True")
+	wants(kubectl("get", "trials"), "NAME", "TYPE", "STATUS", "AGE", "tuned-", "Succeeded")
+	wants(kubectl("describe", "experiment", "tuned"), "Objective Metric Name:", "Current Optimal Trial", "ExperimentMaxTrialsReached")
+	wants(kubectl("explain", "experiment.spec.objective"), "KIND:", "Experiment", "objectiveMetricName")
+
+	best, _, _ := unstructured.NestedString(s.get(experiments, "tuned").Object, "status", "currentOptimalTrial", "bestTrialName")
+	if best == "" {
+		t.Fatal("there is no optimal trial")
+	}
+	wants(kubectl("logs", "-f", "job/"+best), "step=1", "step=3", "loss=")
+	wants(kubectl("logs", "--tail=1", "--timestamps", "-l", "katib.kubeflow.org/trial="+best), "T", "step=3")
+
+	longer := shape{name: "longer", trials: 1, parallel: 1, command: "echo loss=${trialParameters.x}; cat; sleep 1000", pod: "            terminationGracePeriodSeconds: 1"}
+	if err := longer.create(s); err != nil {
+		t.Fatal(err)
+	}
+	var pod string
+	eventually(t, time.Minute, func() error {
+		list, err := s.client().Resource(pods).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: "katib.kubeflow.org/experiment=longer"})
+		if err != nil || len(list.Items) == 0 {
+			return fmt.Errorf("no Pod (%w)", err)
+		}
+		pod = list.Items[0].GetName()
+		if phase, _, _ := unstructured.NestedString(list.Items[0].Object, "status", "phase"); phase != "Running" {
+			return fmt.Errorf("the Pod is %s", phase)
+		}
+		return nil
+	})
+	wants(kubectl("exec", pod, "--", "sh", "-c", "echo from $KATIB_TRIAL_NAME"), "from longer-")
+	wants(kubectl("describe", "pod", pod), "Running", "longer")
+	wants(kubectl("delete", "experiment", "longer"), "deleted")
+	eventually(t, time.Minute, func() error {
+		list, err := s.client().Resource(pods).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: "katib.kubeflow.org/experiment=longer"})
+		if err != nil || len(list.Items) > 0 {
+			return fmt.Errorf("%d Pods are left (%w)", len(list.Items), err)
+		}
+		return nil
+	})
+	s.noProcessLeft()
+}
