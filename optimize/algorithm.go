@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -29,6 +28,16 @@ type Budget struct {
 	MaxTrials, Parallel int
 }
 
+// Problem is what an algorithm is to search.
+type Problem struct {
+	Space *Space
+	// Seed is used where the settings have no random_state.
+	Seed uint64
+	// Budget is what is known of how long the search is to be. It may differ
+	// when the search goes on after an interruption.
+	Budget Budget
+}
+
 var (
 	// ErrUnknown is wrapped by errors about a name that no algorithm has.
 	ErrUnknown = errors.New("unknown algorithm")
@@ -48,8 +57,7 @@ func Known() []Algorithm {
 	return known
 }
 
-// New returns the sampler of an algorithm for one space. The seed is used
-// where the settings have no random_state.
+// New returns the sampler of an algorithm for one problem.
 //
 //   - random. Setting random_state, a whole number from 0.
 //   - grid. Each double needs a step. Without the setting random_state it goes
@@ -58,34 +66,36 @@ func Known() []Algorithm {
 //     [NewSobol] or false for [NewPlainSobol]. Katib's has no settings.
 //
 // An error wraps [ErrUnknown] or [ErrUnavailable] where the name is the cause.
-func New(name string, settings map[string]string, space *Space, seed uint64) (Sampler, error) {
+func New(name string, values map[string]string, p Problem) (Sampler, error) {
 	m, err := find(name)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.check(name, settings); err != nil {
+	if err := m.checkNames(name, values); err != nil {
 		return nil, err
 	}
-	if text, ok := settings[randomState]; ok {
-		if seed, err = parseSeed(text); err != nil {
-			return nil, err
-		}
-	}
-	sampler, err := m.build(settings, space, seed)
-	if err != nil {
+	s := &settings{values: values}
+	p.Seed = s.seed(p.Seed)
+	sampler, err := m.build(s, p)
+	if err := errors.Join(s.err(), err); err != nil {
 		return nil, fmt.Errorf("algorithm %s: %w", name, err)
 	}
 	return sampler, nil
 }
 
-// CheckSettings returns what would keep an algorithm from searching a space
-// with some settings within a budget, or nil. The rules are Katib's.
-func CheckSettings(name string, settings map[string]string, space *Space, b Budget) error {
-	if _, err := New(name, settings, space, 0); err != nil {
+// CheckSettings returns what would keep an algorithm from searching a problem
+// with some settings, its budget included, or nil. The rules are Katib's.
+func CheckSettings(name string, values map[string]string, p Problem) error {
+	if _, err := New(name, values, p); err != nil {
 		return err
 	}
-	if size, finite := space.Size(); name == "grid" && finite && b.MaxTrials > 0 && uint64(b.MaxTrials) > size {
-		return fmt.Errorf("algorithm grid: space has %d points, but the search is to have %d trials: want at most as many trials as points", size, b.MaxTrials)
+	m, err := find(name)
+	if err != nil || m.check == nil {
+		return err
+	}
+	s := &settings{values: values}
+	if err := errors.Join(m.check(s, p), s.err()); err != nil {
+		return fmt.Errorf("algorithm %s: %w", name, err)
 	}
 	return nil
 }
@@ -93,37 +103,28 @@ func CheckSettings(name string, settings map[string]string, space *Space, b Budg
 // maker is what New knows of an algorithm.
 type maker struct {
 	settings []string
-	build    func(settings map[string]string, space *Space, seed uint64) (Sampler, error) // nil: not available
+	// build makes the sampler; nil where it is not available. Settings that
+	// are wrong are noted in s, other problems returned.
+	build func(s *settings, p Problem) (Sampler, error)
+	// check returns what build does not, about the budget; nil for nothing.
+	check func(s *settings, p Problem) error
 }
 
-const (
-	randomState = "random_state"
-	scramble    = "scramble"
-)
+const randomState = "random_state"
 
 func makers() map[string]maker {
 	return map[string]maker{
-		"random": {[]string{randomState}, func(_ map[string]string, _ *Space, seed uint64) (Sampler, error) {
-			return NewRandom(seed), nil
-		}},
-		"grid": {[]string{randomState}, func(settings map[string]string, space *Space, seed uint64) (Sampler, error) {
-			if _, shuffled := settings[randomState]; shuffled {
-				return NewShuffledGrid(space, seed)
-			}
-			return NewGrid(space)
-		}},
-		"sobol": {[]string{randomState, scramble}, func(settings map[string]string, space *Space, seed uint64) (Sampler, error) {
-			scrambled, err := parseBool(settings, scramble, true)
-			switch {
-			case err != nil:
-				return nil, err
-			case scrambled:
-				return NewSobol(space, seed)
-			}
-			return NewPlainSobol(space)
-		}},
-		"tpe": {}, "multivariate-tpe": {}, "bayesianoptimization": {}, "cmaes": {},
-		"hyperband": {}, "pbt": {}, "enas": {}, "darts": {},
+		"random":               randomAlgorithm(),
+		"grid":                 gridAlgorithm(),
+		"sobol":                sobolAlgorithm(),
+		"tpe":                  {},
+		"multivariate-tpe":     {},
+		"bayesianoptimization": {},
+		"cmaes":                {},
+		"hyperband":            {},
+		"pbt":                  {},
+		"enas":                 {},
+		"darts":                {},
 	}
 }
 
@@ -149,31 +150,11 @@ func available(makers map[string]maker) string {
 	return strings.Join(names, ", ")
 }
 
-func (m maker) check(name string, settings map[string]string) error {
-	for _, setting := range slices.Sorted(maps.Keys(settings)) {
+func (m maker) checkNames(name string, values map[string]string) error {
+	for _, setting := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(m.settings, setting) {
 			return fmt.Errorf("algorithm %s: unknown setting %q: want one of %s", name, setting, strings.Join(m.settings, ", "))
 		}
 	}
 	return nil
-}
-
-func parseSeed(text string) (uint64, error) {
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("setting %s is %q: want a whole number from 0", randomState, text)
-	}
-	return seed, nil
-}
-
-func parseBool(settings map[string]string, name string, byDefault bool) (bool, error) {
-	text, ok := settings[name]
-	if !ok {
-		return byDefault, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, fmt.Errorf("setting %s is %q: want true or false", name, text)
-	}
-	return value, nil
 }

@@ -41,7 +41,7 @@ func TestCheckSettings(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := optimize.CheckSettings(tc.algorithm, tc.settings, tc.space, optimize.Budget{MaxTrials: tc.trials})
+			err := optimize.CheckSettings(tc.algorithm, tc.settings, optimize.Problem{Space: tc.space, Budget: optimize.Budget{MaxTrials: tc.trials}})
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s CheckSettings: got %v, want %q", tc.reason, err, tc.want)
 			}
@@ -53,12 +53,12 @@ func TestKnown(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Int("n", 1, 4))
 	for _, a := range optimize.Known() {
-		_, err := optimize.New(a.Name, nil, space, 0)
-		if a.Available && err != nil || !a.Available && !errors.Is(err, optimize.ErrUnavailable) {
+		_, err := optimize.New(a.Name, nil, optimize.Problem{Space: space}) // some need settings
+		if a.Available == errors.Is(err, optimize.ErrUnavailable) {
 			t.Errorf("algorithm %s, available %v: New: %v", a.Name, a.Available, err)
 		}
 	}
-	if _, err := optimize.New("guess", nil, space, 0); !errors.Is(err, optimize.ErrUnknown) {
+	if _, err := optimize.New("guess", nil, optimize.Problem{Space: space}); !errors.Is(err, optimize.ErrUnknown) {
 		t.Errorf("New of an unknown algorithm: %v", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestSeedSetting(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Int("n", 0, 99))
 	run := func(name string, settings map[string]string, seed uint64) []int {
-		sampler, err := optimize.New(name, settings, space, seed)
+		sampler, err := optimize.New(name, settings, optimize.Problem{Space: space, Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}

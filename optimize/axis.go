@@ -3,6 +3,7 @@
 package optimize
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -13,30 +14,62 @@ import (
 // a double or int, and the index in the list of the others.
 type axis struct {
 	Parameter
-	count  uint64  // how many values it has, 0 when there is no end to them
-	digits int     // after the point of its values, where it has a step
-	lo, hi float64 // range of the quantile function before rounding, logarithms where the distribution is logarithmic
+	count  uint64    // how many values it has, 0 when there is no end to them
+	digits int       // after the point of its values, where it has a step
+	lo, hi float64   // range of the quantile function before rounding, logarithms where the distribution is logarithmic
+	top    float64   // the greatest value of a double or int
+	rank   []int     // by index in the list: where the value stands by size; nil where the list is its own order
+	sorted []int     // the inverse of rank
+	parent int       // index of the axis on which it depends, -1 for none
+	where  []float64 // coordinates of the parent at which it exists, sorted
 }
 
 func newAxis(p Parameter) axis {
-	a := axis{Parameter: p}
-	if p.Kind == KindDiscrete || p.Kind == KindCategorical {
+	a := axis{Parameter: p, parent: -1}
+	if p.Kind.listed() {
 		a.count = uint64(len(p.List))
+		a.sort()
 		return a
 	}
-	a.Step = p.step()
+	a.Step, a.top = p.step(), p.Max
 	switch {
 	case a.Step > 0:
 		a.digits = max(decimals(p.Min), decimals(a.Step))
 		a.count = a.steps() + 1
+		a.top = a.at(float64(a.count - 1))
 	case p.Min == p.Max:
 		a.count = 1
 	}
 	a.lo, a.hi = a.edges()
-	if p.Distribution.log() {
+	if p.Distribution.positive() {
 		a.lo, a.hi = math.Log(a.lo), math.Log(a.hi)
 	}
 	return a
+}
+
+// sort ranks the values of a discrete axis by size.
+func (a *axis) sort() {
+	if a.Kind != KindDiscrete {
+		return
+	}
+	a.sorted = make([]int, len(a.List))
+	for i := range a.sorted {
+		a.sorted[i] = i
+	}
+	slices.SortFunc(a.sorted, func(i, j int) int { return cmp.Compare(a.number(i), a.number(j)) })
+	a.rank = make([]int, len(a.List))
+	for rank, i := range a.sorted {
+		a.rank[i] = rank
+	}
+}
+
+// number returns the value of a discrete axis with an index in its list.
+func (a *axis) number(i int) float64 {
+	v, err := strconv.ParseFloat(a.List[i], 64)
+	if err != nil {
+		panic(fmt.Sprintf("optimize: parameter %q: %v", a.Name, err)) // Validate refuses it
+	}
+	return v
 }
 
 // steps returns the largest k with min + k·step ≤ max.
@@ -61,56 +94,19 @@ func (a *axis) edges() (lo, hi float64) {
 	if a.Step == 0 {
 		return a.Min, a.Max
 	}
-	lo, hi = a.Min-a.Step/2, a.at(float64(a.count-1))+a.Step/2
-	if a.Distribution.log() {
+	lo, hi = a.Min-a.Step/2, a.top+a.Step/2
+	if a.Distribution.positive() {
 		lo = math.Max(lo, a.Min/2)
 	}
 	return lo, hi
 }
 
-// quantile returns the coordinate below which lies the part u of the
-// distribution, for u from 0 to 1.
-func (a *axis) quantile(u float64) float64 {
-	if a.count > 0 && !a.shaped() {
-		return a.coordinate(min(uint64(u*float64(a.count)), a.count-1))
-	}
-	x := a.lo + u*(a.hi-a.lo)
-	if math.IsInf(a.hi-a.lo, 0) {
-		x = a.lo*(1-u) + a.hi*u // which does not overflow, but may fall by a rounding
-	}
-	if a.Distribution == Normal || a.Distribution == LogNormal {
-		x = a.normal(u)
-	}
-	if a.Distribution.log() {
-		x = math.Exp(x)
-	}
-	x = math.Min(math.Max(x, a.Min), a.Max)
-	if a.Step > 0 {
-		k := math.Round((x - a.Min) / a.Step)
-		return a.coordinate(min(uint64(k), a.count-1))
-	}
-	return x
-}
+// ordered reports whether neighbouring values are alike.
+func (a *axis) ordered() bool { return a.Kind != KindCategorical }
 
 // shaped reports whether the values differ in how likely they are.
 func (a *axis) shaped() bool {
 	return a.Distribution != "" && a.Distribution != Uniform
-}
-
-// normal is the quantile function of the normal distribution between lo and
-// hi, whose mean and deviation come from min and max.
-func (a *axis) normal(u float64) float64 {
-	from, to := a.Min, a.Max
-	if a.Distribution == LogNormal {
-		from, to = math.Log(from), math.Log(to)
-	}
-	mean, deviation := from/2+to/2, to/6-from/6
-	if deviation == 0 {
-		return mean
-	}
-	below := func(x float64) float64 { return math.Erfc(-(x-mean)/deviation/math.Sqrt2) / 2 }
-	p := below(a.lo) + u*(below(a.hi)-below(a.lo))
-	return mean - deviation*math.Sqrt2*math.Erfcinv(2*p)
 }
 
 // coordinate returns the coordinate of the value with index k < count.

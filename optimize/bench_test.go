@@ -23,7 +23,7 @@ func BenchmarkSample(b *testing.B) {
 	for _, name := range []string{"random", "sobol"} {
 		for _, past := range []int{100, 10_000} {
 			b.Run(fmt.Sprintf("%s/past=%d", name, past), func(b *testing.B) {
-				sampler, err := optimize.New(name, nil, space, 1)
+				sampler, err := optimize.New(name, nil, optimize.Problem{Space: space, Seed: 1})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -39,7 +39,7 @@ func (d Declaration) Parameter() (Parameter, error) {
 			}
 			*field.into = v
 		}
-		if d.Distribution.log() && p.Min <= 0 {
+		if d.Distribution.positive() && p.Min <= 0 {
 			p.Min = map[Kind]float64{KindDouble: 1e-10, KindInt: 1}[d.Kind]
 		}
 	}

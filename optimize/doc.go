@@ -6,8 +6,10 @@
 // # The model
 //
 // A [Space] is a list of [Parameter]s, each with the values that it may take
-// and how likely they are before anything is known. A [Point] is one choice of
-// a value for each of them.
+// and how likely they are before anything is known. A parameter may depend on
+// another, and exist only where that has certain values; constraints may
+// exclude combinations of values. A [Point] is one choice of a value for each
+// parameter that it has.
 //
 // A [History] is the list of the points suggested so far, by index from 0, with
 // what came of those that are finished. A [Sampler] looks at a history and
@@ -36,8 +38,10 @@
 // decimal, so that 0.1 + 2·0.1 is 0.3 and is written so. A value without step
 // is written with the fewest digits that read back as the same number.
 //
-// A log-uniform value has a uniform logarithm. A normal value has its mean in
+// A log-uniform value has a uniform logarithm; a reverse log-uniform one is as
+// close to max as a log-uniform one is to min. A normal value has its mean in
 // the middle between min and max and a standard deviation of a sixth of their
-// distance, which is Katib's convention, and is drawn again if it is outside
-// of them, which Katib does not do. A log-normal value has a normal logarithm.
+// distance, which is Katib's convention, or those that the user gives; the
+// distribution is cut off at min and max, which Katib does not do. A log-normal
+// value has a normal logarithm.
 package optimize

@@ -35,7 +35,7 @@ func checkGrid(space *Space) error {
 		}
 	}
 	if _, finite := space.Size(); !finite {
-		return fmt.Errorf("grid has more than 2^63 points: want larger steps or fewer parameters")
+		return fmt.Errorf("grid has more points than can be counted, which is 2^63, or 2^20 under constraints: want larger steps or fewer parameters")
 	}
 	return nil
 }
@@ -89,5 +89,23 @@ func (p *permutation) at(n uint64) uint64 {
 		if n = left<<p.half | right; n < p.size {
 			return n
 		}
+	}
+}
+
+func gridAlgorithm() maker {
+	return maker{
+		settings: []string{randomState},
+		build: func(s *settings, p Problem) (Sampler, error) {
+			if s.has(randomState) {
+				return NewShuffledGrid(p.Space, p.Seed)
+			}
+			return NewGrid(p.Space)
+		},
+		check: func(_ *settings, p Problem) error {
+			if size, _ := p.Space.Size(); p.Budget.MaxTrials > 0 && uint64(p.Budget.MaxTrials) > size {
+				return fmt.Errorf("space has %d points, but the search is to have %d trials: want at most as many trials as points", size, p.Budget.MaxTrials)
+			}
+			return nil
+		},
 	}
 }

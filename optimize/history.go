@@ -4,52 +4,12 @@ package optimize
 
 import (
 	"fmt"
-	"math"
+	"slices"
 )
-
-// Direction says which values of the objective are better.
-type Direction int
-
-// The directions.
-const (
-	Minimize Direction = iota
-	Maximize
-)
-
-// Better reports whether objective a is better than b.
-func (d Direction) Better(a, b float64) bool {
-	if d == Maximize {
-		return a > b
-	}
-	return a < b
-}
-
-// State says what became of a suggestion.
-type State int
-
-// The states of a suggestion.
-const (
-	// Pending is a suggestion without a result yet.
-	Pending State = iota
-	// Complete is one with a value of the objective.
-	Complete
-	// Failed is one that ended without a value, or with one that is not a
-	// number.
-	Failed
-	// Lost is one of which nothing is known but that there was one.
-	Lost
-)
-
-// Result is what came of a suggestion.
-type Result struct {
-	State State
-	// Value is the objective's, where State is Complete.
-	Value float64
-}
 
 // Trial is a suggestion and what came of it.
 type Trial struct {
-	Index int
+	Index int   // -1 for a known result, which was not suggested
 	Point Point // the zero Point where the state is Lost
 	Result
 }
@@ -57,23 +17,33 @@ type Trial struct {
 // History is what is known of a search: its suggestions, by index from 0, and
 // what came of them. It is not safe for several goroutines at once.
 type History struct {
-	space     *Space
-	direction Direction
-	trials    []Trial
-	seen      map[string]struct{} // keys of points
-	best      int                 // index of the best complete trial, -1 for none
+	space      *Space
+	directions []Direction
+	trials     []Trial
+	known      []Trial
+	told       []int
+	seen       map[string]struct{} // keys of points
+	distinct   int                 // how many of the points seen satisfy the constraints
+	best       int                 // index of the best feasible trial, -1 for none
 }
 
-// NewHistory returns the history of a search that has not begun.
-func NewHistory(space *Space, direction Direction) *History {
-	return &History{space: space, direction: direction, seen: map[string]struct{}{}, best: -1}
+// NewHistory returns the history of a search that has not begun, with a
+// direction for each objective; none is one objective that is minimised.
+func NewHistory(space *Space, directions ...Direction) *History {
+	if len(directions) == 0 {
+		directions = []Direction{Minimize}
+	}
+	return &History{space: space, directions: slices.Clone(directions), seen: map[string]struct{}{}, best: -1}
 }
 
 // Space returns the space that is searched.
 func (h *History) Space() *Space { return h.space }
 
-// Direction returns which values of the objective are better.
-func (h *History) Direction() Direction { return h.direction }
+// Directions returns which values of each objective are better.
+func (h *History) Directions() []Direction { return slices.Clone(h.directions) }
+
+// Direction returns which values of the first objective are better.
+func (h *History) Direction() Direction { return h.directions[0] }
 
 // Len returns the number of suggestions, which is the index of the next.
 func (h *History) Len() int { return len(h.trials) }
@@ -81,7 +51,17 @@ func (h *History) Len() int { return len(h.trials) }
 // Trial returns the suggestion with an index below Len.
 func (h *History) Trial(index int) Trial { return h.trials[index] }
 
-// Best returns the complete trial with the best value, the earliest of several.
+// Told returns the indices of the suggestions that have a result, in the order
+// in which results were told, so that a sampler that remembers can see what is
+// new. It only grows; the caller does not change it.
+func (h *History) Told() []int { return h.told }
+
+// Known returns the results from elsewhere, in the order in which they were
+// added. It only grows; the caller does not change it.
+func (h *History) Known() []Trial { return h.known }
+
+// Best returns the complete and feasible trial with the best value of the
+// first objective, the earliest of several.
 func (h *History) Best() (Trial, bool) {
 	if h.best < 0 {
 		return Trial{}, false
@@ -95,16 +75,21 @@ func (h *History) Contains(p Point) bool {
 	return ok
 }
 
-// Distinct returns how many different points were suggested.
-func (h *History) Distinct() int { return len(h.seen) }
+// Distinct returns how many different points were suggested, not counting
+// those that violate constraints of the space, as a user's own may.
+func (h *History) Distinct() int { return h.distinct }
 
 // Add appends a suggestion, pending, and returns its index.
 func (h *History) Add(p Point) int {
-	if p.space != h.space {
-		panic("optimize: point of another space")
-	}
+	h.check(p)
 	h.trials = append(h.trials, Trial{Index: len(h.trials), Point: p})
-	h.seen[p.key()] = struct{}{}
+	key := p.key()
+	if _, ok := h.seen[key]; !ok {
+		h.seen[key] = struct{}{}
+		if h.space.Feasible(p) {
+			h.distinct++
+		}
+	}
 	return len(h.trials) - 1
 }
 
@@ -115,30 +100,45 @@ func (h *History) AddLost() int {
 	return len(h.trials) - 1
 }
 
-// Tell records what came of a pending suggestion. A complete result whose
-// value is not a number is recorded as failed. A suggestion has one result:
-// telling the same again changes nothing, telling another is an error.
+// AddKnown adds a result from elsewhere, such as an earlier search. It counts
+// as no suggestion and has no index; samplers learn from it.
+func (h *History) AddKnown(p Point, r Result) error {
+	h.check(p)
+	r, err := r.checked(len(h.directions))
+	if err != nil {
+		return fmt.Errorf("cannot add known result: %w", err)
+	}
+	h.known = append(h.known, Trial{Index: -1, Point: p, Result: r})
+	return nil
+}
+
+func (h *History) check(p Point) {
+	if p.space == nil || &p.space.axes[0] != &h.space.axes[0] {
+		panic("optimize: point of another space")
+	}
+}
+
+// Tell records what came of a pending suggestion. A complete result with a
+// value that is not a number is recorded as failed. A suggestion has one
+// result: telling the same again changes nothing, telling another is an error.
 func (h *History) Tell(index int, r Result) error {
 	if index < 0 || index >= len(h.trials) {
 		return fmt.Errorf("cannot tell result of suggestion %d: there are %d suggestions, counted from 0", index, len(h.trials))
 	}
-	switch {
-	case r.State == Complete && math.IsNaN(r.Value):
-		r = Result{State: Failed}
-	case r.State == Failed:
-		r.Value = 0
-	case r.State != Complete:
-		return fmt.Errorf("cannot tell result of suggestion %d: want one that is complete or failed", index)
+	r, err := r.checked(len(h.directions))
+	if err != nil {
+		return fmt.Errorf("cannot tell result of suggestion %d: %w", index, err)
 	}
 	t := &h.trials[index]
 	switch {
-	case t.Result == r:
+	case t.Result.equal(r):
 		return nil
 	case t.State != Pending:
 		return fmt.Errorf("cannot tell result of suggestion %d: it has one already", index)
 	}
 	t.Result = r
-	if r.State == Complete && h.beats(*t) {
+	h.told = append(h.told, index)
+	if t.Complete() && t.Feasible() && h.beats(*t) {
 		h.best = index
 	}
 	return nil
@@ -151,5 +151,45 @@ func (h *History) beats(t Trial) bool {
 		return true
 	}
 	best := h.trials[h.best]
-	return h.direction.Better(t.Value, best.Value) || t.Value == best.Value && t.Index < best.Index
+	return h.Direction().Better(t.Value(), best.Value()) || t.Value() == best.Value() && t.Index < best.Index
+}
+
+// Pareto returns the complete and feasible trials that no other dominates, by
+// index: none is at least as good in all objectives and better in one. For one
+// objective these are the best.
+func (h *History) Pareto() []Trial {
+	var front []Trial
+	for _, t := range h.trials {
+		if !t.Complete() || !t.Feasible() {
+			continue
+		}
+		if slices.ContainsFunc(front, func(other Trial) bool { return h.dominates(other, t) }) {
+			continue
+		}
+		front = slices.DeleteFunc(front, func(other Trial) bool { return h.dominates(t, other) })
+		front = append(front, t)
+	}
+	return front
+}
+
+// dominates reports whether a is at least as good as b in all objectives and
+// better in one.
+func (h *History) dominates(a, b Trial) bool {
+	better := false
+	for i, d := range h.directions {
+		if d.Better(b.Values[i], a.Values[i]) {
+			return false
+		}
+		better = better || d.Better(a.Values[i], b.Values[i])
+	}
+	return better
+}
+
+// losses returns the values of a trial, each turned so that less is better.
+func (h *History) losses(t Trial) []float64 {
+	losses := slices.Clone(t.Values)
+	for i := range losses {
+		losses[i] = h.directions[i].loss(losses[i])
+	}
+	return losses
 }

@@ -23,24 +23,40 @@ const (
 	KindDiscrete Kind = "discrete"
 	// KindCategorical is one of a list of texts, which have no order.
 	KindCategorical Kind = "categorical"
+	// KindOrdered is one of a list of texts in an order, such as small,
+	// medium, large. Katib has no such kind.
+	KindOrdered Kind = "ordered"
 )
+
+// listed reports whether the values are those of a list.
+func (k Kind) listed() bool {
+	return k == KindDiscrete || k == KindCategorical || k == KindOrdered
+}
 
 // Distribution says how likely the values of a double or int parameter are
 // before anything is known.
 type Distribution string
 
-// The distributions, named as in Katib. The package document defines them.
+// The distributions, named as in Katib, which has no ReverseLogUniform. The
+// package document defines them.
 const (
-	Uniform    Distribution = "uniform"
-	LogUniform Distribution = "logUniform"
-	Normal     Distribution = "normal"
-	LogNormal  Distribution = "logNormal"
+	Uniform           Distribution = "uniform"
+	LogUniform        Distribution = "logUniform"
+	ReverseLogUniform Distribution = "reverseLogUniform"
+	Normal            Distribution = "normal"
+	LogNormal         Distribution = "logNormal"
 )
 
+// log reports whether the distribution is one of the logarithm.
 func (d Distribution) log() bool { return d == LogUniform || d == LogNormal }
 
-// Parameter is one dimension of a space. [Double], [Int], [Discrete] and
-// [Categorical] make one.
+// positive reports whether the distribution needs values greater than 0.
+func (d Distribution) positive() bool { return d.log() || d == ReverseLogUniform }
+
+func (d Distribution) normal() bool { return d == Normal || d == LogNormal }
+
+// Parameter is one dimension of a space. [Double], [Int], [Discrete],
+// [Categorical] and [Ordered] make one.
 type Parameter struct {
 	// Name is not empty, and unique in its space.
 	Name string
@@ -54,9 +70,19 @@ type Parameter struct {
 	// Distribution of a double or int; "" is Uniform. The logarithmic ones
 	// need Min > 0.
 	Distribution Distribution
-	// List holds the values of a discrete or categorical parameter as they
-	// are to be written, each once.
+	// Mean and Deviation, if Deviation is not 0, are those of a normal
+	// distribution before it is cut off at Min and Max; of a log-normal one,
+	// Mean is e to the power of the mean of the logarithm, and Deviation the
+	// deviation of the logarithm. A Deviation of 0 is Katib's convention.
+	Mean, Deviation float64
+	// List holds the values of a parameter of another kind as they are to be
+	// written, each once.
 	List []string
+	// Parent, if not "", names the parameter on which this one depends: it
+	// exists only in points whose Parent has one of the values Where. The
+	// parent has an end to its values, and may have a parent itself.
+	Parent string
+	Where  []string
 }
 
 // Double returns a parameter that is a number from min to max.
@@ -83,12 +109,35 @@ func Categorical(name string, values ...string) Parameter {
 	return Parameter{Name: name, Kind: KindCategorical, List: values}
 }
 
+// Ordered returns a parameter that is one of some texts in an order.
+func Ordered(name string, values ...string) Parameter {
+	return Parameter{Name: name, Kind: KindOrdered, List: values}
+}
+
 // Log returns the parameter with a log-uniform distribution.
 func (p Parameter) Log() Parameter { return p.Distributed(LogUniform) }
 
 // Distributed returns the parameter with a distribution.
 func (p Parameter) Distributed(d Distribution) Parameter {
 	p.Distribution = d
+	return p
+}
+
+// Around returns the parameter with a normal distribution that is cut off at
+// its bounds, or a log-normal one where its distribution is logarithmic: what
+// the user believes before the search. See Parameter.Mean.
+func (p Parameter) Around(mean, deviation float64) Parameter {
+	p.Mean, p.Deviation = mean, deviation
+	if p.Distribution.log() {
+		return p.Distributed(LogNormal)
+	}
+	return p.Distributed(Normal)
+}
+
+// When returns the parameter so that it exists only in points whose parent has
+// one of some values, written as they are in assignments.
+func (p Parameter) When(parent string, values ...string) Parameter {
+	p.Parent, p.Where = parent, values
 	return p
 }
 
@@ -107,8 +156,13 @@ func (p Parameter) Validate() error {
 }
 
 func (p Parameter) validate() error {
-	if p.Name == "" {
+	switch {
+	case p.Name == "":
 		return errors.New("name is empty")
+	case p.Parent != "" && len(p.Where) == 0:
+		return fmt.Errorf("it depends on %q without values of that: want at least one", p.Parent)
+	case p.Parent == "" && len(p.Where) > 0:
+		return errors.New("it has values of a parent, but no parent")
 	}
 	switch p.Kind {
 	case KindDouble, KindInt:
@@ -116,10 +170,10 @@ func (p Parameter) validate() error {
 			return err
 		}
 		return p.validateDistribution()
-	case KindDiscrete, KindCategorical:
+	case KindDiscrete, KindCategorical, KindOrdered:
 		return p.validateList()
 	}
-	return fmt.Errorf("kind %q is not known: want double, int, discrete or categorical", p.Kind)
+	return fmt.Errorf("kind %q is not known: want double, int, discrete, categorical or ordered", p.Kind)
 }
 
 func (p Parameter) validateRange() error {
@@ -184,20 +238,26 @@ const maxInt = 1 << 53
 
 func (p Parameter) validateDistribution() error {
 	switch p.Distribution {
-	case "", Uniform, Normal:
-		return nil
-	case LogUniform, LogNormal:
-		if p.Min <= 0 {
-			return fmt.Errorf("min is %s: want a number greater than 0, because the distribution is %s", formatFloat(p.Min), p.Distribution)
-		}
-		return nil
+	case "", Uniform, LogUniform, ReverseLogUniform, Normal, LogNormal:
+	default:
+		return fmt.Errorf("distribution %q is not known: want uniform, logUniform, reverseLogUniform, normal or logNormal", p.Distribution)
 	}
-	return fmt.Errorf("distribution %q is not known: want uniform, logUniform, normal or logNormal", p.Distribution)
+	switch {
+	case p.Distribution.positive() && p.Min <= 0:
+		return fmt.Errorf("min is %s: want a number greater than 0, because the distribution is %s", formatFloat(p.Min), p.Distribution)
+	case !p.Distribution.normal() && (p.Mean != 0 || p.Deviation != 0):
+		return errors.New("mean or deviation is set: want them for a normal or logNormal distribution alone")
+	case !(p.Deviation >= 0) || math.IsInf(p.Deviation, 0):
+		return fmt.Errorf("deviation is %v: want a finite number from 0", p.Deviation)
+	case p.Deviation > 0 && !(p.Mean >= p.Min && p.Mean <= p.Max):
+		return fmt.Errorf("mean is %v: want one between min %s and max %s", p.Mean, formatFloat(p.Min), formatFloat(p.Max))
+	}
+	return nil
 }
 
 func (p Parameter) validateList() error {
 	switch {
-	case p.Min != 0 || p.Max != 0 || p.Step != 0 || p.Distribution != "" && p.Distribution != Uniform:
+	case p.Min != 0 || p.Max != 0 || p.Step != 0 || p.Distribution != "" && p.Distribution != Uniform || p.Mean != 0 || p.Deviation != 0:
 		return fmt.Errorf("min, max, step or distribution is set: want a list alone for kind %s", p.Kind)
 	case len(p.List) == 0:
 		return errors.New("list is empty: want at least one value")
@@ -207,7 +267,7 @@ func (p Parameter) validateList() error {
 		if i > 0 && value == sorted[i-1] {
 			return fmt.Errorf("list has %q twice", value)
 		}
-		if p.Kind == KindCategorical {
+		if p.Kind != KindDiscrete {
 			continue
 		}
 		if f, err := strconv.ParseFloat(value, 64); err != nil || math.IsNaN(f) || math.IsInf(f, 0) {

@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		"Double":       {"A range is fine.", optimize.Double("x", 0, 1), ""},
 		"Point":        {"A range of one number too.", optimize.Double("x", 1, 1), ""},
 		"NoName":       {"A parameter is known by its name.", optimize.Double("", 0, 1), "name is empty"},
-		"NoKind":       {"A kind is needed.", optimize.Parameter{Name: "x"}, "want double, int, discrete or categorical"},
+		"NoKind":       {"A kind is needed.", optimize.Parameter{Name: "x"}, "want double, int, discrete, categorical or ordered"},
 		"Backwards":    {"Min is below max.", optimize.Double("x", 2, 1), "min 2 is greater than max 1"},
 		"NaN":          {"Bounds are numbers.", optimize.Double("x", math.NaN(), 1), "min is NaN"},
 		"Infinite":     {"Bounds are finite.", optimize.Double("x", 0, math.Inf(1)), "max is +Inf"},

@@ -6,14 +6,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 )
 
 // Point is one point of a space. It does not change. The zero Point is none.
 type Point struct {
-	space *Space
-	at    []float64 // a coordinate for each axis
+	space  *Space
+	at     []float64 // a coordinate for each axis, not a number where the parameter does not exist
+	labels map[string]string
 }
 
 // Assignment is the value of one parameter as text.
@@ -21,47 +21,76 @@ type Assignment struct {
 	Name, Value string
 }
 
-// Assignments returns the value of each parameter, in the order of the space.
+// Assignments returns the value of each parameter that the point has, in the
+// order of the space, or what the space's presentation makes of them.
 func (p Point) Assignments() []Assignment {
-	assignments := make([]Assignment, len(p.at))
+	assignments := make([]Assignment, 0, len(p.at))
 	for i, at := range p.at {
-		a := &p.space.axes[i]
-		assignments[i] = Assignment{a.Name, a.format(at)}
+		if !math.IsNaN(at) {
+			a := &p.space.axes[i]
+			assignments = append(assignments, Assignment{a.Name, a.format(at)})
+		}
+	}
+	if p.space != nil && p.space.shown.Write != nil {
+		return p.space.shown.Write(assignments)
 	}
 	return assignments
 }
 
-// Float returns the value of a double, int or discrete parameter. It panics
-// when the space has no such parameter.
+// Labels returns what the sampler notes about the suggestion, for itself and
+// for the trial, such as the bracket of Hyperband. They are not part of what
+// makes points equal. The caller does not change the map.
+func (p Point) Labels() map[string]string { return p.labels }
+
+// WithLabels returns the point with other labels. The caller does not change
+// the map any more.
+func (p Point) WithLabels(labels map[string]string) Point {
+	p.labels = labels
+	return p
+}
+
+// Active reports whether the point has a value of a parameter: false for one
+// that depends on another which has none of the values needed. It panics when
+// the space has no such parameter.
+func (p Point) Active(name string) bool {
+	_, at := p.axis(name)
+	return !math.IsNaN(at)
+}
+
+// Float returns the value of a double, int or discrete parameter, or not a
+// number where it is not active. It panics when the space has no such
+// parameter.
 func (p Point) Float(name string) float64 {
 	a, at := p.axis(name)
-	switch a.Kind {
-	case KindCategorical:
-		panic(fmt.Sprintf("optimize: parameter %q is categorical, and no number", name))
-	case KindDiscrete:
-		number, err := strconv.ParseFloat(a.List[int(at)], 64)
-		if err != nil {
-			panic(fmt.Sprintf("optimize: parameter %q: %v", name, err)) // Validate refuses it
-		}
-		return number
+	switch {
+	case a.Kind == KindCategorical || a.Kind == KindOrdered:
+		panic(fmt.Sprintf("optimize: parameter %q is %s, and no number", name, a.Kind))
+	case a.Kind == KindDiscrete && !math.IsNaN(at):
+		return a.number(int(at))
 	}
 	return at
 }
 
-// Int returns the value of an int parameter. It panics when the space has no
-// such parameter.
+// Int returns the value of an int parameter, or 0 where it is not active. It
+// panics when the space has no such parameter.
 func (p Point) Int(name string) int {
 	a, at := p.axis(name)
-	if a.Kind != KindInt {
+	switch {
+	case a.Kind != KindInt:
 		panic(fmt.Sprintf("optimize: parameter %q is %s, and no int", name, a.Kind))
+	case math.IsNaN(at):
+		return 0
 	}
 	return int(at)
 }
 
-// Text returns the value of a parameter as text. It panics when the space has
-// no such parameter.
+// Text returns the value of a parameter as text, or "" where it is not active.
+// It panics when the space has no such parameter.
 func (p Point) Text(name string) string {
 	a, at := p.axis(name)
+	if math.IsNaN(at) {
+		return ""
+	}
 	return a.format(at)
 }
 

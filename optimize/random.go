@@ -11,26 +11,26 @@ func NewRandom(seed uint64) Sampler { return random{seed} }
 
 type random struct{ seed uint64 }
 
-// draws is how often a point is drawn anew because the history contains it.
-// After that nearly everything likely is in the history, and any point that is
-// not will do.
-const draws = 100
-
 func (r random) Sample(ctx context.Context, h *History) (Point, error) {
-	if exhausted(h) {
-		return Point{}, ErrExhausted
-	}
-	size, finite := h.space.Size()
 	numbers := newStream(r.seed, uint64(h.Len()))
 	u := make([]float64, h.space.Len())
-	for range draws {
+	p, err := novel(h, draws, func() Point {
 		for i := range u {
 			u[i] = numbers.float()
 		}
-		p := h.space.Quantile(u)
-		if !finite || !h.Contains(p) {
-			return p, ctx.Err()
-		}
+		return h.space.Quantile(u)
+	})
+	if err != nil {
+		return Point{}, err
 	}
-	return unseen(h, numbers.next()%size)
+	return p, ctx.Err()
+}
+
+func randomAlgorithm() maker {
+	return maker{
+		settings: []string{randomState},
+		build: func(_ *settings, p Problem) (Sampler, error) {
+			return NewRandom(p.Seed), nil
+		},
+	}
 }

@@ -64,9 +64,14 @@ func (s sobol) Sample(ctx context.Context, h *History) (Point, error) {
 	if uint64(h.Len()) > math.MaxUint32 {
 		return Point{}, fmt.Errorf("cannot sample point %d: a Sobol sequence has 2^32 points", h.Len())
 	}
-	p := h.space.Quantile(s.point(uint32(h.Len())))
-	if _, finite := h.space.Size(); finite && h.Contains(p) {
-		return unseen(h, h.space.Rank(p))
+	n := uint32(h.Len())
+	p, err := novel(h, draws, func() Point {
+		p := h.space.Quantile(s.point(n))
+		n += 1 << 16 // another stretch of the sequence, spread as evenly
+		return p
+	})
+	if err != nil {
+		return Point{}, err
 	}
 	return p, ctx.Err()
 }
@@ -156,4 +161,17 @@ func parseDirections(line string) (directions [sobolBits]uint32, err error) {
 		}
 	}
 	return directions, nil
+}
+
+func sobolAlgorithm() maker {
+	const scramble = "scramble"
+	return maker{
+		settings: []string{randomState, scramble},
+		build: func(s *settings, p Problem) (Sampler, error) {
+			if s.bool(scramble, true) {
+				return NewSobol(p.Space, p.Seed)
+			}
+			return NewPlainSobol(p.Space)
+		},
+	}
 }

@@ -9,10 +9,14 @@ import (
 
 // Options say how a [Study] searches.
 type Options struct {
-	// Sampler suggests the points; nil is NewRandom(0).
+	// Sampler suggests the points; nil is random with Seed.
 	Sampler Sampler
-	// Direction says which values of the objective are better.
-	Direction Direction
+	// Directions say which values of each objective are better; none is one
+	// objective that is minimised.
+	Directions []Direction
+	// Seed and Budget are for the default sampler.
+	Seed   uint64
+	Budget Budget
 }
 
 // Study is a search by asking and telling. Its methods may be called by
@@ -23,20 +27,31 @@ type Study struct {
 
 	mu      sync.Mutex
 	history *History
+	queue   []Point
 }
 
 // NewStudy returns a study of a space that nothing is known of.
 func NewStudy(space *Space, o Options) *Study {
-	return ResumeStudy(NewHistory(space, o.Direction), o.Sampler)
+	if o.Sampler == nil {
+		o.Sampler = NewRandom(o.Seed)
+	}
+	return ResumeStudy(NewHistory(space, o.Directions...), o.Sampler)
 }
 
 // ResumeStudy returns a study that goes on from a history, which it owns from
-// then on. A nil sampler is NewRandom(0).
+// then on.
 func ResumeStudy(h *History, sampler Sampler) *Study {
-	if sampler == nil {
-		sampler = NewRandom(0)
-	}
 	return &Study{sampler: sampler, history: h}
+}
+
+// Enqueue has points suggested before those of the sampler.
+func (s *Study) Enqueue(points ...Point) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range points {
+		s.history.check(p)
+	}
+	s.queue = append(s.queue, points...)
 }
 
 // Ask returns the next suggestion, pending. The error is [ErrExhausted] when a
@@ -44,6 +59,11 @@ func ResumeStudy(h *History, sampler Sampler) *Study {
 func (s *Study) Ask(ctx context.Context) (Trial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.queue) > 0 {
+		p := s.queue[0]
+		s.queue = s.queue[1:]
+		return s.history.Trial(s.history.Add(p)), nil
+	}
 	p, err := s.sampler.Sample(ctx, s.history)
 	if err != nil {
 		return Trial{}, err
@@ -51,28 +71,37 @@ func (s *Study) Ask(ctx context.Context) (Trial, error) {
 	return s.history.Trial(s.history.Add(p)), nil
 }
 
-// Tell records the objective's value at a suggestion. One that is not a number
-// counts as a failure. See [History.Tell] for the errors.
-func (s *Study) Tell(index int, value float64) error {
-	return s.tell(index, Result{State: Complete, Value: value})
+// Tell records the objectives' values at a suggestion, one for each. One that
+// is not a number counts as a failure. See [History.Tell] for the errors.
+func (s *Study) Tell(index int, values ...float64) error {
+	return s.TellResult(index, Values(values...))
 }
 
 // Fail records that a suggestion ended without a value.
 func (s *Study) Fail(index int) error {
-	return s.tell(index, Result{State: Failed})
+	return s.TellResult(index, Result{State: Failed})
 }
 
-func (s *Study) tell(index int, r Result) error {
+// TellResult records what came of a suggestion.
+func (s *Study) TellResult(index int, r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.Tell(index, r)
 }
 
-// Best returns the complete trial with the best value, the earliest of several.
+// Best returns the complete and feasible trial with the best value of the
+// first objective, the earliest of several.
 func (s *Study) Best() (Trial, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.history.Best()
+}
+
+// Pareto returns the trials that no other dominates. See [History.Pareto].
+func (s *Study) Pareto() []Trial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history.Pareto()
 }
 
 // Trials returns a copy of what is known, by index.

@@ -28,7 +28,7 @@ func mustSpace(t *testing.T, parameters ...optimize.Parameter) *optimize.Space {
 func TestStudyParallel(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Int("n", 0, 199))
-	study := optimize.NewStudy(space, optimize.Options{Direction: optimize.Maximize})
+	study := optimize.NewStudy(space, optimize.Options{Directions: []optimize.Direction{optimize.Maximize}})
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() {
@@ -49,7 +49,7 @@ func TestStudyParallel(t *testing.T) {
 	}
 	workers.Wait()
 	best, ok := study.Best()
-	if len(study.Trials()) != 200 || !ok || best.Value != 199 {
+	if len(study.Trials()) != 200 || !ok || best.Value() != 199 {
 		t.Errorf("%d trials, best %v: want 200, and 199", len(study.Trials()), best)
 	}
 }
@@ -107,7 +107,7 @@ func TestResume(t *testing.T) {
 	space := mustSpace(t, optimize.Double("x", 0, 1), optimize.Double("y", 0.1, 0.9).By(0.1), optimize.Categorical("z", "a", "b"))
 	for _, name := range []string{"random", "sobol"} {
 		sampler := func() optimize.Sampler {
-			s, err := optimize.New(name, nil, space, 42)
+			s, err := optimize.New(name, nil, optimize.Problem{Space: space, Seed: 42})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -44,7 +44,7 @@ func renderFirst(t *testing.T, e *v1beta1.Experiment, maps trialtemplate.ConfigM
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampler, err := optimize.New(e.Spec.Algorithm.AlgorithmName, searchspace.Settings(e.Spec.Algorithm.AlgorithmSettings), space, 1)
+	sampler, err := optimize.New(e.Spec.Algorithm.AlgorithmName, searchspace.Settings(e.Spec.Algorithm.AlgorithmSettings), optimize.Problem{Space: space, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

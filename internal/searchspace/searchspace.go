@@ -80,11 +80,16 @@ func Check(spec *v1beta1.ExperimentSpec) error {
 	if err != nil {
 		return err
 	}
-	return optimize.CheckSettings(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings), space,
-		optimize.Budget{
-			MaxTrials: int(ptr.Deref(spec.MaxTrialCount, 0)),
-			Parallel:  int(ptr.Deref(spec.ParallelTrialCount, 0)),
-		})
+	return optimize.CheckSettings(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings),
+		optimize.Problem{Space: space, Budget: Budget(spec)})
+}
+
+// Budget returns how long an experiment's search is to be.
+func Budget(spec *v1beta1.ExperimentSpec) optimize.Budget {
+	return optimize.Budget{
+		MaxTrials: int(ptr.Deref(spec.MaxTrialCount, 0)),
+		Parallel:  int(ptr.Deref(spec.ParallelTrialCount, 0)),
+	}
 }
 
 // Assignments returns a point in the form that trials bear it.

@@ -3,32 +3,78 @@
 package optimizetest
 
 import (
+	"errors"
 	"fmt"
+	"hash/fnv"
+	"strconv"
 
 	"pgregory.net/rapid"
 
 	"diwan.dev/diwan/optimize"
 )
 
-// drawSpace draws a space of up to five parameters of all kinds.
-func drawSpace(rt *rapid.T, finite bool) *optimize.Space {
+// drawSpace draws a space of up to five parameters of all kinds, and those that
+// the sampler needs. Now and then some depend on others, or there is a
+// constraint.
+func drawSpace(rt *rapid.T, s Subject) *optimize.Space {
 	var parameters []optimize.Parameter
 	for i := range rapid.IntRange(1, 5).Draw(rt, "parameters") {
-		parameters = append(parameters, drawParameter(rt, fmt.Sprintf("p%d", i), finite))
+		p := drawParameter(rt, fmt.Sprintf("p%d", i), s.Finite)
+		if i > 0 && rapid.IntRange(0, 2).Draw(rt, "conditional") == 0 {
+			p = drawCondition(rt, p, rapid.SampledFrom(parameters).Draw(rt, "parent"))
+		}
+		parameters = append(parameters, p)
 	}
-	space, err := optimize.NewSpace(parameters...)
-	if err != nil {
-		rt.Fatalf("NewSpace(%+v): %v", parameters, err)
+	space := newSpace(rt, append(parameters, s.Parameters...)...)
+	if rapid.IntRange(0, 4).Draw(rt, "constrained") == 0 {
+		space = constrain(rt, space)
 	}
-	if _, ok := space.Size(); finite && !ok {
-		rt.Skip("a grid of more than 2^63 points")
+	if _, ok := space.Size(); s.Finite && !ok {
+		rt.Skip("a grid of too many points")
 	}
 	return space
 }
 
+func newSpace(rt *rapid.T, parameters ...optimize.Parameter) *optimize.Space {
+	space, err := optimize.NewSpace(parameters...)
+	if err != nil {
+		rt.Fatalf("NewSpace(%+v): %v", parameters, err)
+	}
+	return space
+}
+
+// constrain excludes a quarter of the points, here and there.
+func constrain(rt *rapid.T, space *optimize.Space) *optimize.Space {
+	constrained, err := space.Constrained(optimize.Constraint{Name: "three of four", Holds: func(p optimize.Point) bool {
+		hash := fnv.New32a()
+		hash.Write([]byte(p.String()))
+		return hash.Sum32()%4 != 0
+	}})
+	switch {
+	case errors.Is(err, optimize.ErrInfeasible): // the space has few points
+		return space
+	case err != nil:
+		rt.Fatalf("Constrained: %v", err)
+	}
+	return constrained
+}
+
+// drawCondition makes a parameter depend on another, if that has values that
+// are easily named.
+func drawCondition(rt *rapid.T, p, parent optimize.Parameter) optimize.Parameter {
+	values := parent.List
+	if parent.Kind == optimize.KindInt {
+		values = []string{strconv.FormatInt(int64(parent.Min), 10)}
+	}
+	if len(values) == 0 {
+		return p
+	}
+	return p.When(parent.Name, rapid.SliceOfNDistinct(rapid.SampledFrom(values), 1, len(values), rapid.ID).Draw(rt, "where")...)
+}
+
 func drawParameter(rt *rapid.T, name string, finite bool) optimize.Parameter {
 	switch rapid.SampledFrom([]optimize.Kind{
-		optimize.KindDouble, optimize.KindInt, optimize.KindDiscrete, optimize.KindCategorical,
+		optimize.KindDouble, optimize.KindInt, optimize.KindDiscrete, optimize.KindCategorical, optimize.KindOrdered,
 	}).Draw(rt, "kind") {
 	case optimize.KindDouble:
 		return drawDouble(rt, name, finite)
@@ -36,6 +82,8 @@ func drawParameter(rt *rapid.T, name string, finite bool) optimize.Parameter {
 		return drawInt(rt, name)
 	case optimize.KindDiscrete:
 		return optimize.Discrete(name, rapid.SliceOfNDistinct(rapid.Float64Range(-5, 5), 1, 4, rapid.ID).Draw(rt, "list")...)
+	case optimize.KindOrdered:
+		return optimize.Ordered(name, "small", "medium", "large")
 	}
 	return optimize.Categorical(name, rapid.SliceOfNDistinct(rapid.StringN(0, 3, -1), 1, 4, rapid.ID).Draw(rt, "list")...)
 }
@@ -76,24 +124,29 @@ func drawInt(rt *rapid.T, name string) optimize.Parameter {
 
 func drawDistribution(rt *rapid.T) optimize.Distribution {
 	return rapid.SampledFrom([]optimize.Distribution{
-		"", optimize.Uniform, optimize.LogUniform, optimize.Normal, optimize.LogNormal,
+		"", optimize.Uniform, optimize.LogUniform, optimize.ReverseLogUniform, optimize.Normal, optimize.LogNormal,
 	}).Draw(rt, "distribution")
 }
 
 func positive(d optimize.Distribution) bool {
-	return d == optimize.LogUniform || d == optimize.LogNormal
+	return d == optimize.LogUniform || d == optimize.ReverseLogUniform || d == optimize.LogNormal
 }
 
-// drawSmallSpace draws a finite space of at most a few dozen points.
-func drawSmallSpace(rt *rapid.T) *optimize.Space {
+// drawSmallSpace draws a finite space of at most a few dozen points, times those
+// of the parameters that the sampler needs.
+func drawSmallSpace(rt *rapid.T, s Subject) *optimize.Space {
 	distribution := rapid.SampledFrom([]optimize.Distribution{optimize.Uniform, optimize.LogUniform, optimize.Normal}).Draw(rt, "distribution")
-	space, err := optimize.NewSpace(
+	rate := optimize.Double("rate", 0.1, 0.1+0.1*float64(rapid.IntRange(0, 3).Draw(rt, "rates"))).By(0.1).Distributed(distribution)
+	if rapid.Bool().Draw(rt, "conditional") {
+		rate = rate.When("optimizer", "sgd")
+	}
+	space := newSpace(rt, append([]optimize.Parameter{
 		optimize.Int("layers", 1, rapid.IntRange(1, 6).Draw(rt, "layers")).Distributed(distribution),
-		optimize.Double("rate", 0.1, 0.1+0.1*float64(rapid.IntRange(0, 3).Draw(rt, "rates"))).By(0.1).Distributed(distribution),
+		rate,
 		optimize.Categorical("optimizer", "sgd", "adam"),
-	)
-	if err != nil {
-		rt.Fatalf("NewSpace: %v", err)
+	}, s.Parameters...)...)
+	if rapid.Bool().Draw(rt, "constrained") {
+		return constrain(rt, space)
 	}
 	return space
 }

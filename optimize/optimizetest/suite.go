@@ -29,6 +29,10 @@ type Subject struct {
 	New func(space *optimize.Space, seed uint64) (optimize.Sampler, error)
 	// Finite is set for a sampler of finite spaces alone.
 	Finite bool
+	// Parameters are some that every space needs to have for the sampler.
+	Parameters []optimize.Parameter
+	// Objectives is the greatest number of objectives to search with, 1 if 0.
+	Objectives int
 	// IgnoresResults is set for a sampler whose points do not depend on what
 	// came of earlier ones.
 	IgnoresResults bool
@@ -73,11 +77,41 @@ type search struct {
 }
 
 func newSearch(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) search {
+	directions := rapid.SliceOfN(rapid.SampledFrom([]optimize.Direction{optimize.Minimize, optimize.Maximize}), 1, max(s.Objectives, 1)).Draw(rt, "directions")
+	return search{optimize.NewHistory(space, directions...), newSampler(rt, s, space, seed)}
+}
+
+func newSampler(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) optimize.Sampler {
 	sampler, err := s.New(space, seed)
 	if err != nil {
 		rt.Fatalf("cannot make sampler: %v", err)
 	}
-	return search{optimize.NewHistory(space, optimize.Minimize), sampler}
+	return sampler
+}
+
+// restored returns the search as it is after a restart: with a new sampler, and
+// a history read from texts, with the results in the order of the suggestions.
+func (s search) restored(rt *rapid.T, subject Subject, seed uint64) search {
+	again := search{optimize.NewHistory(s.Space(), s.Directions()...), newSampler(rt, subject, s.Space(), seed)}
+	for i := range s.Len() {
+		t := s.Trial(i)
+		if t.State == optimize.Lost {
+			again.AddLost()
+			continue
+		}
+		p, err := s.Space().Parse(t.Point.Assignments())
+		if err != nil {
+			rt.Fatalf("cannot read %v back: %v", t.Point, err)
+		}
+		again.Add(p.WithLabels(t.Point.Labels()))
+		if t.State == optimize.Pending {
+			continue
+		}
+		if err := again.Tell(i, t.Result); err != nil {
+			rt.Fatalf("cannot tell %+v again: %v", t.Result, err)
+		}
+	}
+	return again
 }
 
 // ask returns the next point, or false when the space is exhausted.
@@ -95,8 +129,10 @@ func (s search) ask(ctx context.Context, rt *rapid.T) (optimize.Point, bool) {
 		rt.Fatalf("Sample: %v", err)
 	case !left:
 		rt.Fatalf("sampler suggests %v although the space is exhausted", p)
-	case finite && s.Contains(p):
+	case s.Contains(p):
 		rt.Fatalf("sampler suggests %v again", p)
+	case !s.Space().Feasible(p):
+		rt.Fatalf("sampler suggests %v, which violates a constraint", p)
 	}
 	return p, true
 }
@@ -104,15 +140,22 @@ func (s search) ask(ctx context.Context, rt *rapid.T) (optimize.Point, bool) {
 // tell draws what came of the suggestion with an index.
 func (s search) tell(rt *rapid.T, index int) {
 	r := optimize.Result{State: optimize.Complete}
-	switch rapid.IntRange(0, 9).Draw(rt, "result") {
-	case 0:
+	for range s.Directions() {
+		r.Values = append(r.Values, rapid.Float64Range(-10, 10).Draw(rt, "value"))
+	}
+	switch rapid.IntRange(0, 12).Draw(rt, "result") {
+	case 0, 1:
 		return // stays pending
-	case 1:
-		r.State = optimize.Failed
 	case 2:
-		r.Value = rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), 1e308, -1e308}).Draw(rt, "extreme")
-	default:
-		r.Value = rapid.Float64Range(-10, 10).Draw(rt, "value")
+		r = optimize.Result{State: optimize.Failed}
+	case 3:
+		r = optimize.Result{State: optimize.Infeasible}
+	case 4:
+		r.State, r.Step = optimize.Stopped, rapid.IntRange(0, 100).Draw(rt, "step")
+	case 5:
+		r.Values[0] = rapid.SampledFrom([]float64{math.Inf(1), math.Inf(-1), 1e308, -1e308}).Draw(rt, "extreme")
+	case 6:
+		r.Violations = []float64{rapid.Float64Range(-1, 1).Draw(rt, "violation")}
 	}
 	if err := s.Tell(index, r); err != nil {
 		rt.Fatalf("Tell: %v", err)
@@ -120,7 +163,7 @@ func (s search) tell(rt *rapid.T, index int) {
 }
 
 func testInSpace(ctx context.Context, rt *rapid.T, s Subject) {
-	space := drawSpace(rt, s.Finite)
+	space := drawSpace(rt, s)
 	run := newSearch(rt, s, space, rapid.Uint64().Draw(rt, "seed"))
 	for range rapid.IntRange(1, 40).Draw(rt, "trials") {
 		if rapid.IntRange(0, 19).Draw(rt, "lost") == 0 {
@@ -139,16 +182,22 @@ func testInSpace(ctx context.Context, rt *rapid.T, s Subject) {
 // checkPoint checks a point by what it looks like to a user.
 func checkPoint(rt *rapid.T, space *optimize.Space, p optimize.Point) {
 	assignments := p.Assignments()
-	if len(assignments) != space.Len() {
-		rt.Fatalf("%v has %d values of %d parameters", p, len(assignments), space.Len())
+	values := map[string]string{}
+	for _, a := range assignments {
+		values[a.Name] = a.Value
 	}
-	for i, a := range assignments {
+	for i := range space.Len() {
 		parameter := space.Parameter(i)
-		if a.Name != parameter.Name {
-			rt.Fatalf("value %d is of %q: want %q", i, a.Name, parameter.Name)
+		value, ok := values[parameter.Name]
+		parent, hasParent := values[parameter.Parent]
+		switch exists := parameter.Parent == "" || hasParent && slices.Contains(parameter.Where, parent); {
+		case ok != exists:
+			rt.Fatalf("%v: has a value of %q: %v, want %v", p, parameter.Name, ok, exists)
+		case !ok:
+			continue
 		}
-		if err := checkValue(parameter, a.Value); err != nil {
-			rt.Fatalf("parameter %+v: value %q: %v", parameter, a.Value, err)
+		if err := checkValue(parameter, value); err != nil {
+			rt.Fatalf("parameter %+v: value %q: %v", parameter, value, err)
 		}
 	}
 	again, err := space.Parse(assignments)
@@ -158,7 +207,7 @@ func checkPoint(rt *rapid.T, space *optimize.Space, p optimize.Point) {
 }
 
 func checkValue(p optimize.Parameter, value string) error {
-	if p.Kind == optimize.KindDiscrete || p.Kind == optimize.KindCategorical {
+	if p.List != nil {
 		if !slices.Contains(p.List, value) {
 			return errors.New("it is not in the list")
 		}
@@ -182,27 +231,29 @@ func checkValue(p optimize.Parameter, value string) error {
 }
 
 // testRebuilt checks that a sampler is a function of its seed and the history:
-// one that has come all the way and a new one agree at any moment.
+// one that has come all the way and one after a restart agree at any moment.
 func testRebuilt(ctx context.Context, rt *rapid.T, s Subject) {
-	space, seed := drawSpace(rt, s.Finite), rapid.Uint64().Draw(rt, "seed")
+	space, seed := drawSpace(rt, s), rapid.Uint64().Draw(rt, "seed")
 	run := newSearch(rt, s, space, seed)
 	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
-		fresh := search{run.History, newSearch(rt, s, space, seed).sampler}
 		p, ok := run.ask(ctx, rt)
-		q, okAgain := fresh.ask(ctx, rt)
+		q, okAgain := run.restored(rt, s, seed).ask(ctx, rt)
 		if ok != okAgain || ok && p.String() != q.String() {
 			rt.Fatalf("suggestion %d is %v (%v), and rebuilt %v (%v)", run.Len(), p, ok, q, okAgain)
 		}
 		if !ok {
 			return
 		}
-		run.tell(rt, run.Add(p))
+		run.Add(p)
+		if i := rapid.IntRange(0, run.Len()-1).Draw(rt, "told"); run.Trial(i).State == optimize.Pending {
+			run.tell(rt, i)
+		}
 	}
 }
 
 // testExhausted asks for all points of a small space.
 func testExhausted(ctx context.Context, rt *rapid.T, s Subject) {
-	space := drawSmallSpace(rt)
+	space := drawSmallSpace(rt, s)
 	run := newSearch(rt, s, space, rapid.Uint64().Draw(rt, "seed"))
 	size, _ := space.Size()
 	for {
@@ -219,8 +270,9 @@ func testExhausted(ctx context.Context, rt *rapid.T, s Subject) {
 
 // testTellOrder tells the results of two searches in different orders.
 func testTellOrder(ctx context.Context, rt *rapid.T, s Subject) {
-	space, seed := drawSpace(rt, s.Finite), rapid.Uint64().Draw(rt, "seed")
-	one, other := newSearch(rt, s, space, seed), newSearch(rt, s, space, seed)
+	space, seed := drawSpace(rt, s), rapid.Uint64().Draw(rt, "seed")
+	one := newSearch(rt, s, space, seed)
+	other := search{optimize.NewHistory(space, one.Directions()...), newSampler(rt, s, space, seed)}
 	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
 		p, ok := one.ask(ctx, rt)
 		q, _ := other.ask(ctx, rt)
@@ -236,7 +288,7 @@ func testTellOrder(ctx context.Context, rt *rapid.T, s Subject) {
 }
 
 func testCancelled(t *testing.T, s Subject) {
-	space, err := optimize.NewSpace(optimize.Double("x", 0, 1).By(0.001))
+	space, err := optimize.NewSpace(append(s.Parameters, optimize.Double("x", 0, 1).By(0.001))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +305,7 @@ func testCancelled(t *testing.T, s Subject) {
 
 // testSeeds checks that seeds matter, neighbouring ones too.
 func testSeeds(t *testing.T, s Subject) {
-	space, err := optimize.NewSpace(optimize.Double("x", 0, 1).By(1e-6))
+	space, err := optimize.NewSpace(append(s.Parameters, optimize.Double("x", 0, 1).By(1e-6))...)
 	if err != nil {
 		t.Fatal(err)
 	}

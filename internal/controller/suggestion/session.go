@@ -64,7 +64,7 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*sessi
 		return nil, err
 	}
 	settings := searchspace.Settings(algorithm.AlgorithmSettings, s.Status.AlgorithmSettings)
-	sampler, err := optimize.New(algorithm.AlgorithmName, settings, space, 0)
+	sampler, err := optimize.New(algorithm.AlgorithmName, settings, optimize.Problem{Space: space, Budget: searchspace.Budget(&e.Spec)})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (x *session) learn(name func(index int) string, trial trialOf) error {
 		}
 		result := optimize.Result{State: optimize.Failed}
 		if score := objective.Of(t); score.Kind == objective.Number && !t.Status.Conditions.IsTrue(v1beta1.ConditionFailed) {
-			result = optimize.Result{State: optimize.Complete, Value: score.Value}
+			result = optimize.Values(score.Value)
 		}
 		if err := x.history.Tell(i, result); err != nil {
 			errs = append(errs, err)
