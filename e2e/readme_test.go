@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -105,6 +106,8 @@ type reader struct {
 	dir string
 	env []string
 	up  *exec.Cmd
+	// said is what up has written to standard error.
+	said bytes.Buffer
 }
 
 // newReader prepares a directory with the binary, the examples and an experiment of the user's.
@@ -157,8 +160,10 @@ func (r *reader) command(ctx context.Context, command string) *exec.Cmd {
 // start runs `diwan up` until stop.
 func (r *reader) start() {
 	r.t.Helper()
-	ready := filepath.Join(r.dir, "up.txt")
+	ready := filepath.Join(r.t.TempDir(), "up.txt") // a new one: what an earlier up wrote says nothing of this
 	r.up = r.command(context.Background(), "exec bin/diwan up > "+ready)
+	r.said.Reset()
+	r.up.Stderr = &r.said
 	if err := r.up.Start(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -179,7 +184,7 @@ func (r *reader) stop() {
 	}
 	_ = r.up.Process.Signal(syscall.SIGINT)
 	if err := r.up.Wait(); err != nil {
-		r.t.Errorf("diwan up ended with %v", err)
+		r.t.Errorf("diwan up ended with %v\n%s", err, &r.said)
 	}
 	r.up = nil
 }
