@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package stopping
+
+import (
+	"math"
+	"slices"
+	"sort"
+)
+
+// Direction says which values are better.
+type Direction int
+
+// The directions.
+const (
+	Minimize Direction = iota
+	Maximize
+)
+
+// State says what has become of a trial.
+type State int
+
+// The states of a trial.
+const (
+	// Running is one that may report more.
+	Running State = iota
+	// Complete is one that went to its end.
+	Complete
+	// Stopped is one that was stopped before its end.
+	Stopped
+	// Failed is one that ended otherwise.
+	Failed
+)
+
+// Curve is what a trial has reported. Inside of this package it consists of
+// losses: numbers, less of which is better in either direction, and of which
+// a value that is not a number is the worst.
+type Curve struct {
+	Trial  int
+	State  State
+	steps  []int
+	losses []float64
+	best   []float64 // the least of losses[:i+1]
+	mean   []float64 // the average of losses[:i+1]
+	// noNumber is set where the value of the last report is not a number.
+	noNumber bool
+}
+
+// Len returns the number of reports.
+func (c *Curve) Len() int { return len(c.steps) }
+
+// upTo returns how many of the reports are of a step up to this.
+func (c *Curve) upTo(step int) int { return sort.SearchInts(c.steps, step+1) }
+
+// add appends a report.
+func (c *Curve) add(step int, loss float64) {
+	best, mean := loss, loss
+	if n := float64(len(c.steps)); n > 0 {
+		best = math.Min(best, c.best[len(c.best)-1])
+		// Scaled before the sum, which therefore does not overflow.
+		mean = c.mean[len(c.mean)-1]*(n/(n+1)) + loss/(n+1)
+	}
+	if math.IsNaN(mean) { // the average of both infinities
+		mean = math.Inf(1)
+	}
+	c.steps, c.losses = append(c.steps, step), append(c.losses, loss)
+	c.best, c.mean = append(c.best, best), append(c.mean, mean)
+}
+
+// Curves are the learning curves of a search. They are not safe for several
+// goroutines at once, but any number of rules may read them.
+type Curves struct {
+	direction Direction
+	list      []*Curve
+	byTrial   map[int]*Curve
+}
+
+// NewCurves returns the curves of a search without reports.
+func NewCurves(d Direction) *Curves {
+	return &Curves{direction: d, byTrial: map[int]*Curve{}}
+}
+
+// Direction returns which values are better.
+func (c *Curves) Direction() Direction { return c.direction }
+
+// Report records the value that a trial has at a step. Steps grow, evenly or
+// not: a report of a step that is not beyond the trial's last changes nothing,
+// so that a trial which begins anew after a crash may repeat itself.
+func (c *Curves) Report(trial, step int, value float64) {
+	curve := c.curve(trial)
+	if n := len(curve.steps); n > 0 && step <= curve.steps[n-1] {
+		return
+	}
+	curve.add(step, c.loss(value))
+	curve.noNumber = math.IsNaN(value)
+}
+
+// End records what became of a trial.
+func (c *Curves) End(trial int, s State) { c.curve(trial).State = s }
+
+// Last returns the last step that a trial reported, with its value, and false
+// where it reported none.
+func (c *Curves) Last(trial int) (step int, value float64, ok bool) {
+	curve := c.byTrial[trial]
+	if curve == nil || curve.Len() == 0 {
+		return 0, 0, false
+	}
+	last := curve.Len() - 1
+	return curve.steps[last], c.value(curve.losses[last]), true
+}
+
+func (c *Curves) curve(trial int) *Curve {
+	if c.byTrial[trial] == nil {
+		c.byTrial[trial] = &Curve{Trial: trial}
+		c.list = append(c.list, c.byTrial[trial])
+	}
+	return c.byTrial[trial]
+}
+
+// running returns the curve of a running trial that has reported, or nil.
+func (c *Curves) running(trial int) *Curve {
+	if curve := c.byTrial[trial]; curve != nil && curve.State == Running && curve.Len() > 0 {
+		return curve
+	}
+	return nil
+}
+
+// complete returns the curves of the complete trials that have reported.
+func (c *Curves) complete() []*Curve {
+	var list []*Curve
+	for _, curve := range c.list {
+		if curve.State == Complete && curve.Len() > 0 {
+			list = append(list, curve)
+		}
+	}
+	return list
+}
+
+// losses returns what of returns for each curve with a report up to a step,
+// sorted; i is the index of its last report up to then.
+func losses(curves []*Curve, step int, of func(curve *Curve, i int) float64) []float64 {
+	var list []float64
+	for _, curve := range curves {
+		if n := curve.upTo(step); n > 0 {
+			list = append(list, of(curve, n-1))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// horizon returns the last step of the longest complete trial, and false where
+// there is none.
+func (c *Curves) horizon() (step int, ok bool) {
+	for _, curve := range c.complete() {
+		if last := curve.steps[curve.Len()-1]; !ok || last > step {
+			step, ok = last, true
+		}
+	}
+	return step, ok
+}
+
+// loss returns the loss of a value; value its inverse.
+func (c *Curves) loss(value float64) float64 {
+	switch {
+	case math.IsNaN(value):
+		return math.Inf(1)
+	case c.direction == Maximize:
+		return -value
+	}
+	return value
+}
+
+func (c *Curves) value(loss float64) float64 {
+	if c.direction == Maximize && loss != 0 { // 0 would become -0
+		return -loss
+	}
+	return loss
+}
