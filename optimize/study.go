@@ -114,3 +114,9 @@ func (s *Study) Trials() []Trial {
 	}
 	return trials
 }
+
+func (s *Study) trial(index int) Trial {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.history.Trial(index)
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package optimize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Objective evaluates the point of a trial. An error that wraps
+// [ErrCannotEvaluate] says that the point is infeasible; any other, that this
+// trial failed. The values are one for each objective of the study.
+type Objective func(ctx context.Context, t Trial) (values []float64, err error)
+
+// ErrCannotEvaluate is wrapped by an objective's error about a point that
+// cannot be evaluated, now or another time.
+var ErrCannotEvaluate = errors.New("point cannot be evaluated")
+
+// Single is the objective that a function of a point is.
+func Single(f func(Point) float64) Objective {
+	return func(_ context.Context, t Trial) ([]float64, error) { return []float64{f(t.Point)}, nil }
+}
+
+// Run evaluates an objective at some number of suggestions, so many of them at
+// once, and calls observe, if it is not nil, after each result, one call at a
+// time. It returns when all have ended: early, without an error, when the space
+// is exhausted; with the context's error, when that ends. Trials that were
+// begun then fail, and their points are not tried again.
+func (s *Study) Run(ctx context.Context, trials, parallel int, objective Objective, observe func(Progress)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	report := newReporter(s, trials, observe)
+	turns := make(chan struct{}, max(trials, 0))
+	for range trials {
+		turns <- struct{}{}
+	}
+	close(turns)
+	for range min(max(parallel, 1), trials) {
+		workers.Go(func() {
+			for range turns {
+				if err := s.evaluate(ctx, objective, report); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrExhausted) {
+		return fmt.Errorf("cannot go on with the study: %w", err)
+	}
+	return nil
+}
+
+// evaluate asks for one suggestion and tells what the objective makes of it.
+func (s *Study) evaluate(ctx context.Context, objective Objective, report *reporter) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	trial, err := s.Ask(ctx)
+	if err != nil {
+		return err
+	}
+	values, err := objective(ctx, trial)
+	r := Values(values...)
+	switch {
+	case errors.Is(err, ErrCannotEvaluate):
+		r = Result{State: Infeasible}
+	case err != nil:
+		r = Result{State: Failed}
+	}
+	if err := s.TellResult(trial.Index, r); err != nil {
+		return err
+	}
+	report.ended(trial.Index)
+	return nil
+}
