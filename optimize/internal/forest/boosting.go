@@ -5,6 +5,8 @@ package forest
 import (
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // boost fits, for each quantile q, a constant and then trees to the sign of
@@ -27,7 +29,7 @@ func (m *Model) boost(g *grower, y []float64, c Config, seed uint64) {
 					gradient[at] = q - 1
 				}
 			}
-			tree := g.grow(rows, gradient, newRandom(seed, uint64(k*c.Trees+i)))
+			tree := g.grow(rows, gradient, random.New(seed, uint64(k*c.Trees+i)))
 			m.correct(tree, rows, rest, q)
 			m.trees = append(m.trees, tree)
 		}

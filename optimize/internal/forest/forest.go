@@ -4,6 +4,8 @@ package forest
 
 import (
 	"math"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Kind is a way to make a model of several trees.
@@ -30,6 +32,12 @@ type Config struct {
 	Trees int
 	// MinLeaf is how many rows a leaf has at least, from 1.
 	MinLeaf int
+	// Rows is how many rows each tree of a RandomForest draws; 0 is as many as
+	// there are.
+	Rows int
+	// Middle puts the threshold of a numeric split in the middle between the
+	// two numbers that it divides, and not anywhere between them.
+	Middle bool
 	// MaxDepth is how many splits lie above a leaf at most; 0 is no bound.
 	MaxDepth int
 	// Features is the part of the columns that compete for each split, in
@@ -79,17 +87,30 @@ func Fit(x [][]float64, categories []int, y []float64, c Config, seed uint64) *M
 		return m
 	}
 	for i := range c.Trees {
-		r := newRandom(seed, uint64(i))
-		rows := make([]int32, len(x))
-		for k := range rows {
-			rows[k] = int32(k)
-			if c.Kind == RandomForest {
-				rows[k] = int32(r.below(len(x)))
-			}
-		}
-		m.trees = append(m.trees, g.grow(rows, y, r))
+		r := random.New(seed, uint64(i))
+		m.trees = append(m.trees, g.grow(c.draw(len(x), r), y, r))
 	}
 	return m
+}
+
+// draw returns the rows of n that one tree sees.
+func (c Config) draw(n int, r *random.Stream) []int32 {
+	if c.Kind != RandomForest {
+		rows := make([]int32, n)
+		for k := range rows {
+			rows[k] = int32(k)
+		}
+		return rows
+	}
+	size := n
+	if c.Rows > 0 {
+		size = min(n, c.Rows)
+	}
+	rows := make([]int32, size)
+	for k := range rows {
+		rows[k] = int32(r.Below(n))
+	}
+	return rows
 }
 
 // scale returns y mapped to -1 … 1, and remembers how.
@@ -150,10 +171,14 @@ func finite(v float64) float64 {
 
 // Trees returns the trees that the model averages, none for GradientBoosting,
 // for readers of their structure. The mean of a leaf is on the model's own
-// scale, which is linear in y.
+// scale, which Scale explains.
 func (m *Model) Trees() []*Tree {
 	if m.kind == GradientBoosting {
 		return nil
 	}
 	return m.trees
 }
+
+// Scale returns the numbers of which y is shift + unit·mean, where mean is that
+// of a leaf.
+func (m *Model) Scale() (shift, unit float64) { return m.shift, m.unit }

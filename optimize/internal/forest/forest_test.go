@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 var nan = math.NaN()
@@ -21,7 +23,7 @@ func growAll(x [][]float64, categories []int, y []float64, c Config) *Tree {
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	return newGrower(newTable(x, categories), c).grow(rows, y, newRandom(1, 1))
+	return newGrower(newTable(x, categories), c).grow(rows, y, random.New(1, 1))
 }
 
 func TestTreeByHand(t *testing.T) {
@@ -148,14 +150,14 @@ func TestDeviation(t *testing.T) {
 // friedman is Friedman's first function (1991) of five columns, of which y has
 // a deviation of about 5; further columns do nothing.
 func friedman(n, columns int, noise float64, seed uint64) (x [][]float64, y []float64) {
-	r := newRandom(seed, 0)
+	r := random.New(seed, 0)
 	for range n {
 		row := make([]float64, columns)
 		for k := range row {
-			row[k] = r.float()
+			row[k] = r.Float()
 		}
 		x = append(x, row)
-		error := noise * math.Sqrt(-2*math.Log(r.float())) * math.Cos(2*math.Pi*r.float())
+		error := noise * math.Sqrt(-2*math.Log(r.Float())) * math.Cos(2*math.Pi*r.Float())
 		y = append(y, 10*math.Sin(math.Pi*row[0]*row[1])+20*(row[2]-0.5)*(row[2]-0.5)+10*row[3]+5*row[4]+error)
 	}
 	return x, y
@@ -187,13 +189,13 @@ func TestFriedman(t *testing.T) {
 // TestQuantiles checks that boosting knows how noise grows along a column.
 func TestQuantiles(t *testing.T) {
 	t.Parallel()
-	r := newRandom(3, 0)
+	r := random.New(3, 0)
 	var x [][]float64
 	var y []float64
 	for range 2000 {
-		u := r.float()
+		u := r.Float()
 		x = append(x, []float64{u})
-		y = append(y, (1+4*math.Round(u))*math.Sqrt(-2*math.Log(r.float()))*math.Cos(2*math.Pi*r.float()))
+		y = append(y, (1+4*math.Round(u))*math.Sqrt(-2*math.Log(r.Float()))*math.Cos(2*math.Pi*r.Float()))
 	}
 	m := Fit(x, nil, y, DefaultConfig(GradientBoosting), 1)
 	for at, want := range map[float64]float64{0.25: 1, 0.75: 5} {

@@ -2,7 +2,11 @@
 
 package forest
 
-import "math"
+import (
+	"math"
+
+	"diwan.dev/diwan/optimize/internal/random"
+)
 
 // grower grows trees on a table. Its buffers are used again.
 type grower struct {
@@ -12,7 +16,7 @@ type grower struct {
 
 	tree *Tree
 	y    []float64
-	r    *random
+	r    *random.Stream
 
 	centred []float64 // y less the mean, of the rows of a node
 	sums    []cell    // by bin
@@ -33,7 +37,7 @@ func newGrower(t *table, c Config) *grower {
 }
 
 // grow returns the tree of some rows, which it sorts by leaf.
-func (g *grower) grow(rows []int32, y []float64, r *random) *Tree {
+func (g *grower) grow(rows []int32, y []float64, r *random.Stream) *Tree {
 	g.tree, g.y, g.r = &Tree{}, y, r
 	for k := range g.order {
 		g.order[k] = k
@@ -110,7 +114,7 @@ func (g *grower) best(rows []int32, mean float64) (split, bool) {
 	compete := int(math.Ceil(g.c.Features * float64(len(g.order))))
 	for k := 0; k < len(g.order) && compete > 0; k++ {
 		if g.c.Features < 1 || g.c.Kind == ExtraTrees {
-			other := k + g.r.below(len(g.order)-k)
+			other := k + g.r.Below(len(g.order)-k)
 			g.order[k], g.order[other] = g.order[other], g.order[k]
 		}
 		cells, gone := g.collect(&g.columns[g.order[k]], rows)

@@ -110,7 +110,11 @@ func (g *grower) splitColumn(k int, cells []cell, gone cell) split {
 		}
 	default:
 		if last := g.scan(cells, gone, &s); s.gain > 0 {
-			g.setThreshold(c, cells, last, g.r.float(), &s)
+			u := 0.5
+			if !g.c.Middle {
+				u = g.r.Float()
+			}
+			g.setThreshold(c, cells, last, u, &s)
 		}
 	}
 	return s
@@ -196,8 +200,8 @@ func (g *grower) setSubset(c *column, cells []cell, last int, gone cell, s *spli
 // and the greatest.
 func (g *grower) randomThreshold(c *column, cells []cell, gone cell, s *split) {
 	lo, hi := c.low[cells[0].bin], c.high[cells[len(cells)-1].bin]
-	at := lo + g.r.float()*(hi-lo)
-	missingLeft := g.r.float() < 0.5
+	at := lo + g.r.Float()*(hi-lo)
+	missingLeft := g.r.Float() < 0.5
 	last := 0
 	for last+2 < len(cells) && c.low[cells[last+1].bin] <= at {
 		last++
@@ -217,14 +221,14 @@ func (g *grower) randomThreshold(c *column, cells []cell, gone cell, s *split) {
 func (g *grower) randomSubset(cells []cell, gone cell, s *split) {
 	c := &g.columns[s.column]
 	for i := len(cells) - 1; i > 0; i-- {
-		k := g.r.below(i + 1)
+		k := g.r.Below(i + 1)
 		cells[i], cells[k] = cells[k], cells[i]
 	}
 	last := 0
-	for last+2 < len(cells) && g.r.float() < 0.5 {
+	for last+2 < len(cells) && g.r.Float() < 0.5 {
 		last++
 	}
-	g.measure(cells, last, gone, g.r.float() < 0.5, s)
+	g.measure(cells, last, gone, g.r.Float() < 0.5, s)
 	g.setSubset(c, cells, last, gone, s)
 }
 
