@@ -16,6 +16,9 @@ import (
 const (
 	// trees are in a model: fANOVA's authors and Optuna use as many.
 	trees = 64
+	// stages share the trees: the forest of each learns what those before it
+	// leave, so that peaks are not flattened.
+	stages = 4
 	// rowsPerTree bounds what each tree learns from, so that long searches
 	// are explained in about a second; different trees see different rows.
 	rowsPerTree = 2000
@@ -34,10 +37,10 @@ const (
 // Model is what a random forest has learnt of an objective. Its methods are
 // pure functions.
 type Model struct {
-	space    *optimize.Space
-	forest   *forest.Model
-	variance float64 // on the scale of the trees
-	minimal  bool
+	space       *optimize.Space
+	forests     []*forest.Model // that add up to (y - shift) / unit
+	shift, unit float64
+	variance    float64 // of that
 }
 
 // Fit learns the objective from the complete trials of a history.
@@ -46,28 +49,47 @@ func Fit(h *optimize.History, o Options) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot fit model: %w", err)
 	}
+	m := &Model{space: s.space}
+	m.shift, m.unit = s.standardise()
 	c := forest.DefaultConfig(forest.RandomForest)
-	c.Trees, c.Rows, c.Middle, c.MinLeaf, c.Features = trees, rowsPerTree, true, 2, features
-	m := &Model{space: s.space, minimal: s.minimal, forest: forest.Fit(s.x, categories(s.space), s.y, c, o.Seed)}
-	m.variance = m.measure(random.New(o.Seed, math.MaxUint64))
+	c.Trees, c.Rows, c.Middle, c.MinLeaf, c.Features = trees/stages, rowsPerTree, true, min(max(len(s.y)/100, 2), 5), features
+	for stage := range uint64(stages) {
+		f := forest.Fit(s.x, categories(s.space), s.y, c, random.New(o.Seed, stage).Uint64())
+		for i, row := range s.x {
+			v, _ := f.Predict(row)
+			s.y[i] -= v
+		}
+		m.forests = append(m.forests, f)
+	}
+	m.variance = m.measure(random.New(o.Seed, stages))
 	return m, nil
 }
 
-// measure returns the variance of the model over the space.
-func (m *Model) measure(r *random.Stream) float64 {
-	shift, unit := m.forest.Scale()
-	u := make([]float64, m.space.Len())
-	mean, square := 0.0, 0.0
-	for range draws {
-		for i := range u {
-			u[i] = r.Float()
-		}
-		v, _ := m.forest.Predict(m.space.Unit(m.space.Quantile(u)))
-		v = (v - shift) / unit
-		mean += v / draws
-		square += v * v / draws
+// predict returns the mean at a row, on the model's scale.
+func (m *Model) predict(row []float64) float64 {
+	sum := 0.0
+	for _, f := range m.forests {
+		v, _ := f.Predict(row)
+		sum += v
 	}
-	return math.Max(square-mean*mean, 0)
+	return sum
+}
+
+// measure returns the variance of the model over the space, by a Latin
+// hypercube: what parameters do by themselves is then hardly left to chance.
+func (m *Model) measure(r *random.Stream) float64 {
+	strata := make([][]int, m.space.Len())
+	for i := range strata {
+		strata[i] = r.Permutation(draws)
+	}
+	u, values := make([]float64, m.space.Len()), make([]float64, draws)
+	for k := range values {
+		for i := range u {
+			u[i] = (float64(strata[i][k]) + r.Float()) / draws
+		}
+		values[k] = m.predict(m.space.Unit(m.space.Quantile(u)))
+	}
+	return variance(values)
 }
 
 // Share is the importance of a parameter, by itself.
@@ -143,16 +165,29 @@ func (m *Model) marginals(l *lattice) [][]float64 {
 }
 
 // leaves calls visit for each leaf of each tree that a point can be in, with f
-// weighed and the leaf's part of the mean over trees.
+// weighed and what the leaf adds to the prediction there. Constants are left
+// out.
 func (m *Model) leaves(f *leaf, visit func(mean float64)) {
-	all := m.forest.Trees()
-	for _, t := range all {
-		f.walk(t, func(mean float64, covers []cover) {
-			if f.weigh(covers); f.chance > 0 {
-				visit(mean / float64(len(all)))
-			}
-		})
+	for _, each := range m.forests {
+		_, unit := each.Scale()
+		all := each.Trees()
+		for _, t := range all {
+			f.walk(t, func(mean float64, covers []cover) {
+				if f.weigh(covers); f.chance > 0 {
+					visit(unit * mean / float64(len(all)))
+				}
+			})
+		}
 	}
+}
+
+// mean returns what a mean from leaves is in the unit of the objective.
+func (m *Model) mean(v float64) Number {
+	for _, f := range m.forests {
+		shift, _ := f.Scale()
+		v += shift
+	}
+	return Number(m.shift + m.unit*v)
 }
 
 // PairShare is the importance of two parameters together, beyond that of each.

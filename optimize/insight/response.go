@@ -25,10 +25,9 @@ func (m *Model) Response(name string) (Response, error) {
 		return Response{}, fmt.Errorf("cannot compute response: %w", err)
 	}
 	l := newLattice(m.space, resolution)
-	shift, unit := m.forest.Scale()
 	r := Response{Axis: axis(m.space.Parameter(i)), At: l.values(i)}
 	for _, v := range m.marginals(l)[i] {
-		r.Mean = append(r.Mean, Number(shift+unit*v))
+		r.Mean = append(r.Mean, m.mean(v))
 	}
 	return r, nil
 }
@@ -70,7 +69,6 @@ func (m *Model) Contour(x, y string) (Contour, error) {
 
 func (m *Model) contour(l *lattice, p *pair, i, j int) Contour {
 	c := Contour{X: axis(m.space.Parameter(i)), Y: axis(m.space.Parameter(j)), AtX: l.values(i), AtY: l.values(j)}
-	shift, unit := m.forest.Scale()
 	columns, allowed := len(l.dims[p.j].at), p.allowed()
 	c.Mean = make([][]Number, len(c.AtX))
 	for a := range c.AtX {
@@ -79,7 +77,7 @@ func (m *Model) contour(l *lattice, p *pair, i, j int) Contour {
 			if i == p.j {
 				row, column = b, a
 			}
-			mean := Number(shift + unit*p.table[row*columns+column])
+			mean := m.mean(p.table[row*columns+column])
 			if allowed != nil && !allowed[row] {
 				mean = notANumber
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"diwan.dev/diwan/optimize"
 )
@@ -63,6 +64,20 @@ func gather(h *optimize.History, o Options) (sample, error) {
 	}
 	clip(s.y)
 	return s, nil
+}
+
+// standardise maps y to -1 … 1, and returns shift and unit of which y was
+// shift + unit·y.
+func (s sample) standardise() (shift, unit float64) {
+	lo, hi := slices.Min(s.y), slices.Max(s.y)
+	shift, unit = lo/2+hi/2, hi/2-lo/2 // which do not overflow
+	if unit == 0 {
+		unit = 1
+	}
+	for i, v := range s.y {
+		s.y[i] = (v - shift) / unit
+	}
+	return shift, unit
 }
 
 // clip moves infinite numbers to the nearest finite one, or to 0.

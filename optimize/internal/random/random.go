@@ -44,3 +44,13 @@ func (s *Stream) Below(n int) int { return int(s.Float() * float64(n)) }
 func (s *Stream) Normal() float64 {
 	return math.Sqrt(-2*math.Log(s.Float())) * math.Cos(2*math.Pi*s.Float())
 }
+
+// Permutation returns the whole numbers from 0 to n-1 in random order.
+func (s *Stream) Permutation(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		k := s.Below(i + 1)
+		order[i], order[k] = order[k], i
+	}
+	return order
+}

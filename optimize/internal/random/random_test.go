@@ -4,6 +4,7 @@ package random
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -42,6 +43,23 @@ func TestBelow(t *testing.T) {
 	for i, n := range counts {
 		if math.Abs(float64(n)-1000) > 150 {
 			t.Errorf("%d comes %d times of 7000", i, n)
+		}
+	}
+}
+
+func TestPermutation(t *testing.T) {
+	t.Parallel()
+	s, first := New(5, 6), make([]int, 4)
+	for range 4000 {
+		order := s.Permutation(4)
+		first[order[0]]++
+		if slices.Sort(order); !slices.Equal(order, []int{0, 1, 2, 3}) {
+			t.Fatalf("sorted permutation is %v", order)
+		}
+	}
+	for i, n := range first {
+		if math.Abs(float64(n)-1000) > 150 {
+			t.Errorf("%d comes first %d times of 4000", i, n)
 		}
 	}
 }
