@@ -60,10 +60,21 @@ func Known() []Algorithm {
 // New returns the sampler of an algorithm for one problem.
 //
 //   - random. Setting random_state, a whole number from 0.
+//
 //   - grid. Each double needs a step. Without the setting random_state it goes
 //     in the order of [NewGrid], with it in that of [NewShuffledGrid].
+//
 //   - sobol. Setting random_state; setting scramble, true (the default) for
 //     [NewSobol] or false for [NewPlainSobol]. Katib's has no settings.
+//
+//   - enas, for a space of package nas. Settings controller_hidden_size,
+//     controller_temperature, controller_tanh_const, controller_entropy_weight,
+//     controller_baseline_decay, controller_learning_rate,
+//     controller_skip_target, controller_skip_weight and controller_train_steps
+//     are the fields of [ENASConfig]; four of them may be None, which is 0.
+//     controller_log_every_steps has no effect.
+//
+//   - darts, for a one-shot space of package nas, which has the settings.
 //
 // An error wraps [ErrUnknown] or [ErrUnavailable] where the name is the cause.
 func New(name string, values map[string]string, p Problem) (Sampler, error) {
@@ -103,6 +114,7 @@ func CheckSettings(name string, values map[string]string, p Problem) error {
 // maker is what New knows of an algorithm.
 type maker struct {
 	settings []string
+	open     bool // it takes any other setting too
 	// build makes the sampler; nil where it is not available. Settings that
 	// are wrong are noted in s, other problems returned.
 	build func(s *settings, p Problem) (Sampler, error)
@@ -123,8 +135,8 @@ func makers() map[string]maker {
 		"cmaes":                {},
 		"hyperband":            {},
 		"pbt":                  {},
-		"enas":                 {},
-		"darts":                {},
+		"enas":                 enasAlgorithm(),
+		"darts":                dartsAlgorithm(),
 	}
 }
 
@@ -152,7 +164,7 @@ func available(makers map[string]maker) string {
 
 func (m maker) checkNames(name string, values map[string]string) error {
 	for _, setting := range slices.Sorted(maps.Keys(values)) {
-		if !slices.Contains(m.settings, setting) {
+		if !m.open && !slices.Contains(m.settings, setting) {
 			return fmt.Errorf("algorithm %s: unknown setting %q: want one of %s", name, setting, strings.Join(m.settings, ", "))
 		}
 	}

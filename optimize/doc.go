@@ -26,6 +26,9 @@
 //   - random draws each point from the distributions of its parameters.
 //   - grid visits every point of a finite space.
 //   - sobol spreads points evenly, by a scrambled Sobol sequence.
+//   - enas lets a network write architectures of networks, and learn which are
+//     good; package [diwan.dev/diwan/optimize/nas] makes their spaces.
+//   - darts gives its one trial the architectures to choose from.
 //
 // [New] makes them by name. None suggests a point of a finite space twice, and
 // each says [ErrExhausted] once such a space has no other point left. Package

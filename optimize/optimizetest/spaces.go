@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"testing"
 
 	"pgregory.net/rapid"
 
@@ -17,6 +18,9 @@ import (
 // the sampler needs. Now and then some depend on others, or there is a
 // constraint.
 func drawSpace(rt *rapid.T, s Subject) *optimize.Space {
+	if s.Spaces != nil {
+		return rapid.SampledFrom(s.Spaces).Draw(rt, "space")
+	}
 	var parameters []optimize.Parameter
 	for i := range rapid.IntRange(1, 5).Draw(rt, "parameters") {
 		p := drawParameter(rt, fmt.Sprintf("p%d", i), s.Finite)
@@ -135,6 +139,9 @@ func positive(d optimize.Distribution) bool {
 // drawSmallSpace draws a finite space of at most a few dozen points, times those
 // of the parameters that the sampler needs.
 func drawSmallSpace(rt *rapid.T, s Subject) *optimize.Space {
+	if s.Spaces != nil {
+		return s.Spaces[0]
+	}
 	distribution := rapid.SampledFrom([]optimize.Distribution{optimize.Uniform, optimize.LogUniform, optimize.Normal}).Draw(rt, "distribution")
 	rate := optimize.Double("rate", 0.1, 0.1+0.1*float64(rapid.IntRange(0, 3).Draw(rt, "rates"))).By(0.1).Distributed(distribution)
 	if rapid.Bool().Draw(rt, "conditional") {
@@ -147,6 +154,18 @@ func drawSmallSpace(rt *rapid.T, s Subject) *optimize.Space {
 	}, s.Parameters...)...)
 	if rapid.Bool().Draw(rt, "constrained") {
 		return constrain(rt, space)
+	}
+	return space
+}
+
+// largeSpace returns a space with more points than a test asks for.
+func (s Subject) largeSpace(t *testing.T) *optimize.Space {
+	if s.Spaces != nil {
+		return s.Spaces[len(s.Spaces)-1]
+	}
+	space, err := optimize.NewSpace(append(s.Parameters, optimize.Double("x", 0, 1).By(1e-6))...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return space
 }
