@@ -81,6 +81,11 @@ generate: ## Make deep copies and CRDs again from the API types
 bench: build ## Measure start, overhead and scale; writes bench/results
 	go run ./bench
 
+SCALE ?= quick
+.PHONY: bench-search
+bench-search: ## Compare the search library with its peers; writes bench/results
+	go run ./bench/search -scale $(SCALE)
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin

@@ -25,6 +25,9 @@ type Process struct {
 	errors *tail
 }
 
+// ErrEnded is wrapped by errors of a process that has ended.
+var ErrEnded = errors.New("peer ended")
+
 // Start starts a program. It ends when ctx does, or with Close.
 func Start(ctx context.Context, python string, arguments ...string) (*Process, error) {
 	cmd := exec.CommandContext(ctx, python, arguments...)
@@ -74,7 +77,7 @@ func (p *Process) Call(ctx context.Context, request, reply any) error {
 	select {
 	case <-ctx.Done():
 		p.kill()
-		return fmt.Errorf("cannot wait for peer: %w", ctx.Err())
+		return fmt.Errorf("%w: no reply in time: %w", ErrEnded, ctx.Err())
 	case text, ok := <-p.lines:
 		if !ok {
 			return p.broken(io.ErrUnexpectedEOF)
@@ -93,17 +96,9 @@ func (p *Process) Call(ctx context.Context, request, reply any) error {
 // broken explains why the program ended.
 func (p *Process) broken(err error) error {
 	if text := strings.TrimSpace(p.errors.String()); text != "" {
-		return fmt.Errorf("peer ended: %w: %s", err, text[strings.LastIndexByte(text, '\n')+1:])
+		return fmt.Errorf("%w: %w: %s", ErrEnded, err, text[strings.LastIndexByte(text, '\n')+1:])
 	}
-	return fmt.Errorf("peer ended: %w", err)
-}
-
-// CPU returns the processor time that the program used, once it has ended.
-func (p *Process) CPU() time.Duration {
-	if s := p.cmd.ProcessState; s != nil {
-		return s.UserTime() + s.SystemTime()
-	}
-	return 0
+	return fmt.Errorf("%w: %w", ErrEnded, err)
 }
 
 func (p *Process) kill() {

@@ -36,6 +36,8 @@ class Parameter:
     values: list = field(default_factory=list)  # of the parent, as text
 
     def __post_init__(self):
+        if self.kind not in ("double", "int", "categorical"):
+            raise ValueError(f"no kind {self.kind}")
         if self.kind == "int":
             self.low, self.high = int(self.low), int(self.high)
 

@@ -41,17 +41,17 @@ func TestBBOBAgainstCOCO(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !near(got.Actual, want) {
+		if !agree(got.Actual, want) {
 			t.Errorf("%s at point %d: got %v, COCO says %v", p.Name, n[3], got.Actual, want)
 		}
-		if !near(p.Optimum, optimum) {
+		if !agree(p.Optimum, optimum) {
 			t.Errorf("%s: got optimum %v, COCO says %v", p.Name, p.Optimum, optimum)
 		}
 	}
 }
 
-// near allows for a different order of additions: the last digits of a
+// agree allows for a different order of additions: the last digits of a
 // rotation decide the sixth digit of the most rugged function.
-func near(got, want float64) bool {
+func agree(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-6*math.Max(1, math.Abs(want))
 }

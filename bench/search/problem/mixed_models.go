@@ -39,7 +39,7 @@ func svm(numbers *rand.Rand) *Problem {
 		}
 		return v
 	}
-	return best(&Problem{Parameters: parameters}, value, at, func(kernel int) []float64 {
+	return best(&Problem{Parameters: parameters}, value, 4, func(kernel int) []float64 {
 		point := []float64{float64(kernel), at["C"], at["gamma"], at["degree"], at["coef0"], cheapest(shrinking)}
 		switch kernel {
 		case 0:
@@ -50,11 +50,11 @@ func svm(numbers *rand.Rand) *Problem {
 			point[3] = math.NaN()
 		}
 		return point
-	}, 4)
+	})
 }
 
 // best settles the solution of a problem that has one candidate a branch.
-func best(p *Problem, f func(Point) float64, _ map[string]float64, candidate func(branch int) []float64, branches int) *Problem {
+func best(p *Problem, f func(Point) float64, branches int, candidate func(branch int) []float64) *Problem {
 	solution := candidate(0)
 	for branch := range branches {
 		if c := candidate(branch); f(p.Point(c)) < f(p.Point(solution)) {

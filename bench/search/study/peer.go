@@ -5,6 +5,7 @@ package study
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,9 +34,9 @@ type Load struct {
 type request struct {
 	Op         string              `json:"op"`
 	Parameters []problem.Parameter `json:"parameters,omitempty"`
-	Seed       uint64              `json:"seed,omitempty"`
-	Trials     int                 `json:"trials,omitempty"`
-	Parallel   int                 `json:"parallel,omitempty"`
+	Seed       uint64              `json:"seed"`
+	Trials     int                 `json:"trials"`
+	Parallel   int                 `json:"parallel"`
 	Index      int                 `json:"index"`
 	Value      float64             `json:"value"`
 	Count      int                 `json:"count,omitempty"`
@@ -125,8 +126,8 @@ func (s *PeerSession) call(ctx context.Context, q request) (reply, error) {
 	var r reply
 	err := s.optimiser.process.Call(ctx, q, &r)
 	s.cpu += time.Duration(r.CPU * 1e9)
-	if ctx.Err() != nil {
-		_ = s.optimiser.Close() // it was killed; the next search starts another
+	if errors.Is(err, peer.ErrEnded) {
+		_ = s.optimiser.Close() // the next search starts another
 	}
 	return r, err
 }

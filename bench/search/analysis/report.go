@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"diwan.dev/diwan/bench/search/result"
+)
+
+// usual are the numbers of trials after which searches are compared, as far as
+// they go; the end of the longest is another.
+var usual = []int{25, 50, 100, 200}
+
+func budgets(all []result.Run) []int {
+	longest := 0
+	for _, run := range all {
+		longest = max(longest, run.Trials)
+	}
+	list := append([]int{longest}, usual...)
+	slices.Sort(list)
+	return slices.Compact(list[:1+slices.Index(list, longest)])
+}
+
+// Twin is one of our samplers and a peer's sampler of the same method.
+type Twin struct{ Ours, Peer string }
+
+// Report writes the tables of some runs in Markdown.
+func Report(all []result.Run, twins []Twin) string {
+	r := New(all)
+	var b strings.Builder
+	for _, parallel := range []int{1, 10} {
+		for _, field := range r.fields(parallel) {
+			r.writeField(&b, field, parallel)
+		}
+	}
+	r.writeTwins(&b, twins)
+	r.writeAnchors(&b)
+	r.writeParallel(&b)
+	writeFailures(&b, all)
+	return b.String()
+}
+
+// field is a set of optimisers that ran many problems together.
+type field struct {
+	title      string
+	optimisers []string
+}
+
+// fields returns all optimisers, which meet on few problems, and those alone
+// that ran nearly everything.
+func (r *Runs) fields(parallel int) []field {
+	count := map[string]int{}
+	most := 0
+	for key := range r.byKey {
+		if key.Parallel == parallel {
+			count[key.Optimiser]++
+			most = max(most, count[key.Optimiser])
+		}
+	}
+	var everyone, broad []string
+	for _, o := range r.optimisers {
+		if count[o] > 0 {
+			everyone = append(everyone, o)
+		}
+		if 100*count[o] >= 95*most && most > 0 {
+			broad = append(broad, o)
+		}
+	}
+	mode := map[int]string{1: "one after another", 10: "ten pending"}[parallel]
+	fields := []field{{"All optimisers, " + mode, everyone}}
+	if len(broad) < len(everyone) {
+		fields = append(fields, field{"Those that ran everything, " + mode, broad})
+	}
+	return fields
+}
+
+// writeField writes who ranks where: over all problems by budget, and by
+// family at the greatest budget.
+func (r *Runs) writeField(b *strings.Builder, f field, parallel int) {
+	last := 0
+	columns := map[string][]Interval{}
+	var names []string
+	add := func(name string, blocks []Block, of func([]Block) []Interval) {
+		if len(blocks) > 0 {
+			names = append(names, fmt.Sprintf("%s (%d)", name, len(blocks)))
+			columns[names[len(names)-1]] = of(blocks)
+		}
+	}
+	for _, budget := range r.budgets {
+		blocks := r.Blocks(Select{Optimisers: f.optimisers, Parallel: parallel, Trials: budget})
+		if len(blocks) > 0 {
+			last = budget
+		}
+		add(fmt.Sprint("rank at ", budget), blocks, MeanRanks)
+	}
+	if last == 0 {
+		return
+	}
+	at := func(family string, trials int) []Block {
+		return r.Blocks(Select{Optimisers: f.optimisers, Parallel: parallel, Family: family, Trials: trials})
+	}
+	order := byMean(MeanRanks(at("", last)))
+	fmt.Fprintf(b, "\n## %s\n\nMean ranks with 95 %% intervals, and the geometric mean of the gap as a part of random's; in parentheses the number of blocks.\n\n", f.title)
+	add(fmt.Sprint("gap at ", last), at("", last), MeanGaps)
+	writeColumns(b, f.optimisers, order, names, columns)
+	names = nil
+	for _, family := range r.families() {
+		for i := len(r.budgets) - 1; i >= 0; i-- {
+			if blocks := at(family, r.budgets[i]); len(blocks) > 0 {
+				add(fmt.Sprintf("%s at %d", family, r.budgets[i]), blocks, MeanRanks)
+				break
+			}
+		}
+	}
+	fmt.Fprint(b, "\nMean ranks by family:\n\n")
+	writeColumns(b, f.optimisers, order, names, columns)
+}
+
+func writeColumns(b *strings.Builder, optimisers []string, order []int, names []string, columns map[string][]Interval) {
+	rows := [][]string{append([]string{"optimiser"}, names...)}
+	for _, i := range order {
+		row := []string{optimisers[i]}
+		for _, name := range names {
+			row = append(row, columns[name][i].String())
+		}
+		rows = append(rows, row)
+	}
+	b.WriteString(Table(rows))
+}
+
+// byMean returns the indices of intervals in the order of their means.
+func byMean(intervals []Interval) []int {
+	means := make([]float64, len(intervals))
+	order := make([]int, len(intervals))
+	for i, v := range intervals {
+		means[i], order[i] = v.Mean, i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return compareFloats(means[a], means[b]) })
+	return order
+}
+
+func compareFloats(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// families returns the families of the problems, in order.
+func (r *Runs) families() []string {
+	var families []string
+	for _, p := range r.problems {
+		families = append(families, Family(p))
+	}
+	slices.Sort(families)
+	return slices.Compact(families)
+}
+
+// String writes the mean and the interval with three digits.
+func (i Interval) String() string {
+	if math.IsNaN(i.Mean) {
+		return "–"
+	}
+	return fmt.Sprintf("%.3g (%.3g–%.3g)", i.Mean, i.Low, i.High)
+}
+
+// Table renders rows as Markdown; the first row is the head.
+func Table(rows [][]string) string {
+	var b strings.Builder
+	for i, row := range rows {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
+		if i == 0 {
+			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
+		}
+	}
+	return b.String()
+}
