@@ -111,17 +111,19 @@ func (h Home) lock() (*lock, error) {
 	return &lock{file: file}, nil
 }
 
-// flock takes the lock. Owner takes it too, for an instant, to see whether it
-// is free; such an instant is waited out.
+// patience is how long a lock that no living owner holds is waited for. Owner
+// takes it for an instant to see whether it is free, and a child that an owner
+// was just starting when it was killed holds it until it runs its program,
+// which takes a busy machine a while.
+const patience = 10 * time.Second
+
 func (h Home) flock(file *os.File) error {
-	for range 100 {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) || h.Owner() != 0 {
+		if !errors.Is(err, unix.EWOULDBLOCK) || h.Owner() != 0 || time.Now().After(deadline) {
 			return err
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return unix.EWOULDBLOCK
 }
 
 // Unlock gives the home up.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain makes this test binary a process that owns a home when told to.
@@ -57,6 +59,28 @@ func TestHomeHasOneOwnerAndOutlivesItsDeath(t *testing.T) {
 	l, err := home.lock()
 	if err != nil {
 		t.Fatalf("the home of a killed process cannot be owned: %v", err)
+	}
+	if err := l.Unlock(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHomeIsWaitedForWhileADyingOwnerHoldsIt stands for a child that a killed
+// owner was just starting: it holds the lock, and is no owner.
+func TestHomeIsWaitedForWhileADyingOwnerHoldsIt(t *testing.T) {
+	t.Parallel()
+	home := Home(t.TempDir())
+	child, err := os.Create(home.Path("lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(child.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(300*time.Millisecond, func() { child.Close() })
+	l, err := home.lock()
+	if err != nil {
+		t.Fatalf("the home cannot be owned: %v", err)
 	}
 	if err := l.Unlock(); err != nil {
 		t.Error(err)
