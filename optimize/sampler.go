@@ -50,8 +50,10 @@ func novel(h *History, attempts int, propose func() Point) (Point, error) {
 	if size, finite := h.space.Size(); finite {
 		return unseen(h, numbers.next()%size)
 	}
-	if p, ok := h.space.draw(numbers, searched, h.space.Feasible); ok {
-		return p, nil
+	for _, wanted := range []func(Point) bool{fresh, h.space.Feasible} {
+		if p, ok := h.space.draw(numbers, searched, wanted); ok {
+			return p, nil
+		}
 	}
 	return Point{}, fmt.Errorf("cannot sample: of %d random points, %w", searched, ErrInfeasible)
 }
