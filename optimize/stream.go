@@ -2,6 +2,8 @@
 
 package optimize
 
+import "math"
+
 // stream is a sequence of random numbers that its seed and number determine,
 // for ever: neither a Go release nor a platform changes it, so that searches
 // can be repeated. It is SplitMix64 (Steele, Lea and Flood, "Fast splittable
@@ -24,6 +26,9 @@ func (s *stream) next() uint64 {
 func (s *stream) float() float64 {
 	return (float64(s.next()>>12) + 0.5) / (1 << 52)
 }
+
+// normal returns a standard normal number.
+func (s *stream) normal() float64 { return -math.Sqrt2 * math.Erfcinv(2*s.float()) }
 
 // mix spreads each bit of x over all bits of the result, one to one.
 func mix(x uint64) uint64 {
