@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cma
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The model follows N. Hansen, "A global surrogate assisted CMA-ES", 2019
+// (lq-CMA-ES): a polynomial of the evaluations of the descent, linear at first
+// and quadratic as soon as there are enough of them. Where its order of the
+// last evaluations agrees with theirs, it stands in for the evaluations of the
+// generation that are left; and its optimum takes part in the generation.
+
+// sample is an evaluated point.
+type sample struct {
+	x     []float64
+	value float64
+}
+
+const (
+	agreement = 0.7 // Kendall's τ from which the model stands in
+	judged    = 15  // the number of evaluations that it is judged by
+	surplus   = 1.1 // evaluations for each coefficient, at least
+	window    = 2   // and at most, the newest
+	mostTerms = 128 // coefficients at most, which bounds the cost of a fit
+	patience  = 32  // a fit follows when the archive has grown by one part in so many
+)
+
+// learn fits the model anew if there is enough news, and reports whether it
+// orders the last evaluations as they are.
+func (s *Search) learn() bool {
+	grown := len(s.archive) - s.fitted
+	if s.model != nil && grown*patience < len(s.archive) {
+		return false
+	}
+	n, form := len(s.dist.mean), linear
+	for _, richer := range []terms{squares, products} {
+		if c := richer.count(n); c <= mostTerms && float64(len(s.archive)) >= surplus*float64(c) {
+			form = richer
+		}
+	}
+	count := form.count(n)
+	if count > mostTerms || float64(len(s.archive)) < surplus*float64(count) {
+		return false
+	}
+	s.fitted = len(s.archive)
+	recent := s.archive[max(0, len(s.archive)-max(window*count, s.dist.Size(), judged)):]
+	values, lo, hi := bounded(recent)
+	if s.model = fit(recent, values, form); s.model == nil {
+		return false
+	}
+	s.model.lo, s.model.hi = lo, hi
+	first := max(0, len(recent)-judged)
+	predicted := make([]float64, 0, judged)
+	for _, p := range recent[first:] {
+		predicted = append(predicted, s.model.predict(p.x))
+	}
+	return kendall(predicted, values[first:]) >= agreement
+}
+
+// bounded returns the values of samples, brought from lo … hi to 0 … 1; infinite
+// ones are as bad, or good, as the worst, or best, that is finite.
+func bounded(samples []sample) (values []float64, lo, hi float64) {
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for _, s := range samples {
+		if !math.IsInf(s.value, 0) {
+			lo, hi = math.Min(lo, s.value), math.Max(hi, s.value)
+		}
+	}
+	values = make([]float64, len(samples))
+	for i, s := range samples {
+		if lo < hi {
+			v := math.Min(math.Max(s.value, lo), hi)
+			values[i] = (v/2 - lo/2) / (hi/2 - lo/2) // halves do not overflow
+		}
+	}
+	return values, lo, hi
+}
+
+// terms says which terms a polynomial has beside the constant.
+type terms int
+
+const (
+	linear terms = iota
+	squares
+	products
+)
+
+// count returns how many coefficients there are in n dimensions.
+func (f terms) count(n int) int {
+	switch f {
+	case linear:
+		return n + 1
+	case squares:
+		return 2*n + 1
+	}
+	return (n + 1) * (n + 2) / 2
+}
+
+// model is a polynomial in (x − centre)/spread. Its coefficients are the
+// constant, those of the coordinates, of their squares, and of the products of
+// coordinates i and j < i, by i and then j.
+type model struct {
+	form           terms
+	centre, spread []float64
+	coefficients   []float64
+	lo, hi         float64 // the values that 0 and 1 stand for
+}
+
+// features appends the terms of the polynomial at x.
+func (m *model) features(row, x []float64) []float64 {
+	n := len(x)
+	row = append(row, 1)
+	for i := range n {
+		row = append(row, (x[i]-m.centre[i])/m.spread[i])
+	}
+	y := row[len(row)-n:]
+	if m.form == linear {
+		return row
+	}
+	for _, v := range y {
+		row = append(row, v*v)
+	}
+	if m.form == squares {
+		return row
+	}
+	for i := range n {
+		for j := range i {
+			row = append(row, y[i]*y[j])
+		}
+	}
+	return row
+}
+
+// predict returns the value of the polynomial.
+func (m *model) predict(x []float64) float64 {
+	var space [mostTerms]float64
+	return dot(m.coefficients, m.features(space[:0], x))
+}
+
+// value returns what the polynomial says of the value of a point.
+func (m *model) value(x []float64) float64 {
+	part := m.predict(x)
+	return m.lo*(1-part) + m.hi*part
+}
+
+// fit fits a polynomial by least squares, with weights that fall linearly from
+// 20 for the best sample to 1 for the worst. It returns nil where the equations
+// have no solution.
+func fit(samples []sample, values []float64, form terms) *model {
+	n := len(samples[0].x)
+	m := &model{form: form}
+	m.centre, m.spread = moments(samples)
+	order := make([]int, len(samples))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	count := form.count(n)
+	gram, right := make([]float64, count*count), make([]float64, count)
+	row := make([]float64, 0, count)
+	for rank, k := range order {
+		weight := 20 - 19*float64(rank)/float64(max(1, len(samples)-1))
+		row = m.features(row[:0], samples[k].x)
+		for i, v := range row {
+			axpy(gram[i*count:i*count+i+1], weight*v, row)
+		}
+		axpy(right, weight*values[k], row)
+	}
+	if m.coefficients = solve(gram, right); m.coefficients == nil {
+		return nil
+	}
+	return m
+}
+
+// moments returns mean and standard deviation of each coordinate; 1 for a
+// deviation of 0.
+func moments(samples []sample) (mean, deviation []float64) {
+	n, each := len(samples[0].x), 1/float64(len(samples))
+	mean, deviation = make([]float64, n), make([]float64, n)
+	for _, s := range samples {
+		axpy(mean, each, s.x)
+	}
+	for _, s := range samples {
+		for i, v := range s.x {
+			deviation[i] += each * (v - mean[i]) * (v - mean[i])
+		}
+	}
+	for i, v := range deviation {
+		if deviation[i] = math.Sqrt(v); v == 0 {
+			deviation[i] = 1
+		}
+	}
+	return mean, deviation
+}
+
+// kendall returns Kendall's rank correlation τ of two sequences.
+func kendall(a, b []float64) float64 {
+	agree, pairs := 0, 0
+	for i := range a {
+		for j := range i {
+			pairs++
+			if (a[i]-a[j])*(b[i]-b[j]) > 0 {
+				agree++
+			}
+		}
+	}
+	if pairs == 0 {
+		return 0
+	}
+	return 2*float64(agree)/float64(pairs) - 1
+}
