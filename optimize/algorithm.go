@@ -67,6 +67,21 @@ func Known() []Algorithm {
 //   - sobol. Setting random_state; setting scramble, true (the default) for
 //     [NewSobol] or false for [NewPlainSobol]. Katib's has no settings.
 //
+//   - halton, with the settings of sobol.
+//
+//   - cmaes, for at least two doubles or ints. Settings random_state; sigma, of
+//     the range of a parameter (1/6); restart_strategy none, ipop (the default)
+//     or bipop; and beyond Katib's, popsize, separable, with_margin and
+//     surrogate: see [CMAESConfig].
+//
+//   - nsga2. Settings random_state, population_size (50), crossover_probability
+//     (0.9), swapping_probability (0.5), mutation_probability (one in as many
+//     as there are parameters): see [NSGA2Config].
+//
+//   - regularized-evolution. Settings random_state, population_size (a fifth of
+//     the trials, from 10 to 100), sample_size (a quarter of that): see
+//     [EvolutionConfig].
+//
 //   - enas, for a space of package nas. Settings controller_hidden_size,
 //     controller_temperature, controller_tanh_const, controller_entropy_weight,
 //     controller_baseline_decay, controller_learning_rate,
@@ -129,14 +144,18 @@ func makers() map[string]maker {
 		"random":               randomAlgorithm(),
 		"grid":                 gridAlgorithm(),
 		"sobol":                sobolAlgorithm(),
+		"halton":               haltonAlgorithm(),
 		"tpe":                  {},
 		"multivariate-tpe":     {},
 		"bayesianoptimization": {},
-		"cmaes":                {},
+		"cmaes":                cmaesAlgorithm(),
+		"nsga2":                nsga2Algorithm(),
 		"hyperband":            {},
 		"pbt":                  {},
 		"enas":                 enasAlgorithm(),
 		"darts":                dartsAlgorithm(),
+
+		"regularized-evolution": evolutionAlgorithm(),
 	}
 }
 

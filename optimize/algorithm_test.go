@@ -36,7 +36,7 @@ func TestCheckSettings(t *testing.T) {
 		"SobolPlain":    {"It may be plain.", "sobol", settings{"scramble": "false"}, continuous, 0, ""},
 		"SobolScramble": {"Or not, but nothing else.", "sobol", settings{"scramble": "twice"}, continuous, 0, `scramble is "twice"`},
 		"NotYet":        {"What will come says so.", "tpe", nil, continuous, 0, "not yet available"},
-		"Never":         {"What nobody knows says what there is.", "guess", nil, continuous, 0, "grid, random, sobol"},
+		"Never":         {"What nobody knows says what there is.", "guess", nil, continuous, 0, "unknown algorithm"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

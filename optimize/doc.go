@@ -25,7 +25,11 @@
 //
 //   - random draws each point from the distributions of its parameters.
 //   - grid visits every point of a finite space.
-//   - sobol spreads points evenly, by a scrambled Sobol sequence.
+//   - sobol spreads points evenly, by a scrambled Sobol sequence; halton by a
+//     scrambled Halton sequence.
+//   - cmaes learns the shape of a normal distribution of good points.
+//   - nsga2 breeds the best trials, of several objectives too.
+//   - regularized-evolution mutates the best of the newest trials.
 //   - enas lets a network write architectures of networks, and learn which are
 //     good; package [diwan.dev/diwan/optimize/nas] makes their spaces.
 //   - darts gives its one trial the architectures to choose from.
