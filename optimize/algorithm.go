@@ -91,6 +91,11 @@ func Known() []Algorithm {
 //
 //   - darts, for a one-shot space of package nas, which has the settings.
 //
+//   - hyperband ([HyperbandConfig]): resource_name and r_l, both required; r_min,
+//     eta, random_state.
+//
+//   - asha ([ASHAConfig]): those of hyperband, and brackets.
+//
 // An error wraps [ErrUnknown] or [ErrUnavailable] where the name is the cause.
 func New(name string, values map[string]string, p Problem) (Sampler, error) {
 	m, err := find(name)
@@ -150,7 +155,8 @@ func makers() map[string]maker {
 		"bayesianoptimization": {},
 		"cmaes":                cmaesAlgorithm(),
 		"nsga2":                nsga2Algorithm(),
-		"hyperband":            {},
+		"hyperband":            hyperbandAlgorithm(),
+		"asha":                 ashaAlgorithm(),
 		"pbt":                  {},
 		"enas":                 enasAlgorithm(),
 		"darts":                dartsAlgorithm(),
