@@ -51,9 +51,13 @@ func TestCheckSettings(t *testing.T) {
 
 func TestKnown(t *testing.T) {
 	t.Parallel()
-	space := mustSpace(t, optimize.Int("n", 1, 4))
+	space := mustSpace(t, optimize.Int("n", 1, 4), optimize.Int("epochs", 1, 9))
 	for _, a := range optimize.Known() {
-		_, err := optimize.New(a.Name, nil, optimize.Problem{Space: space}) // some need settings
+		settings := map[string]string{}
+		if slices.Contains(a.Settings, "resource_name") { // required there
+			settings = map[string]string{"resource_name": "epochs", "r_l": "9"}
+		}
+		_, err := optimize.New(a.Name, settings, optimize.Problem{Space: space}) // some need settings
 		if a.Available == errors.Is(err, optimize.ErrUnavailable) {
 			t.Errorf("algorithm %s, available %v: New: %v", a.Name, a.Available, err)
 		}

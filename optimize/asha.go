@@ -50,6 +50,8 @@ func (s *asha) Sample(ctx context.Context, h *History) (Point, error) {
 	if err := ctx.Err(); err != nil {
 		return Point{}, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := s.read(h)
 	for rung := len(s.ladder) - 2; rung >= 0; rung-- {
 		for bracket := range s.brackets {
@@ -81,7 +83,7 @@ func (s *asha) bracket(b *fidelityBoard) int {
 	best, least := 0, 0.0
 	for bracket := range s.brackets {
 		share := bracketPlan(len(s.ladder), bracket, s.Eta)[bracket]
-		filled := float64(len(b.at(bracket, bracket))+1) / float64(share)
+		filled := float64(b.at(bracket, bracket).started+1) / float64(share)
 		if bracket == 0 || filled < least {
 			best, least = bracket, filled
 		}

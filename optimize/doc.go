@@ -33,6 +33,8 @@
 //   - enas lets a network write architectures of networks, and learn which are
 //     good; package [diwan.dev/diwan/optimize/nas] makes their spaces.
 //   - darts gives its one trial the architectures to choose from.
+//   - hyperband and asha try many points with little of a resource, such as
+//     epochs, and the best of them again with more.
 //
 // [New] makes them by name. None suggests a point of a finite space twice, and
 // each says [ErrExhausted] once such a space has no other point left. Package

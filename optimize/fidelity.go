@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // FidelityConfig is what the samplers over a resource have in common:
@@ -73,7 +74,10 @@ type fidelity struct {
 	axis           int       // of the resource
 	ladder         []float64 // coordinates of the resource, by rung
 	configurations *Space
-	inner          Sampler
+	inner          Sampler // nil: random
+
+	mu    sync.Mutex
+	board *fidelityBoard // of the history last seen
 }
 
 func newFidelity(space *Space, seed uint64, c FidelityConfig) (*fidelity, error) {
@@ -94,7 +98,6 @@ func newFidelity(space *Space, seed uint64, c FidelityConfig) (*fidelity, error)
 		f.MinPoints = f.configurations.Len() + 1
 	}
 	if c.Configurations == nil {
-		f.inner = NewRandom(seed)
 		return f, nil
 	}
 	var err error

@@ -3,211 +3,188 @@
 package optimize
 
 import (
-	"context"
-	"errors"
+	"cmp"
 	"slices"
 	"strconv"
 
 	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
-// fidelityRun is a trial of a configuration with some of the resource.
-type fidelityRun struct {
-	Trial
-	bracket, rung int // -1 where the trial is on none, as a user's own
-	parent        int // index of the trial of the rung below, -1 for none
-	promoted      bool
-}
-
-// fidelityBoard is a history as seen by bracket and rung.
+// fidelityBoard is a history as seen by bracket and rung. It grows with the
+// history, so that only what is new has to be read.
 type fidelityBoard struct {
-	history  *History
-	runs     []fidelityRun // by index
-	brackets [][][]int     // by bracket and rung: indices of trials
+	history        *History
+	runs           []fidelityRun    // by index of the suggestion
+	told           int              // how many of the history's results are on the board
+	brackets       [][]fidelityRung // by bracket and rung
+	closed         []bool           // by bracket: there is nothing more to do
+	configurations *History         // those of the runs, by index in the order in which they began, without results
 }
 
-// read finds the place of each trial from its labels. One whose labels do not
-// fit, as with other settings, has none.
+// fidelityRun is where a suggestion is on the board.
+type fidelityRun struct {
+	bracket, rung int  // -1 where it is on none, as a user's own
+	level         int  // the rung that it stands for: its own, or the highest whose amount it has
+	child         bool // it is a configuration of an earlier suggestion
+	promoted      bool // a later one is of its configuration
+	configuration int  // the index of its configuration
+}
+
+// fidelityRung is what is on a rung of a bracket.
+type fidelityRung struct {
+	started  int
+	finished []fidelityScore // the best first
+}
+
+// fidelityScore is a number of a suggestion by which those on a rung are
+// sorted: first by tier.
+type fidelityScore struct {
+	index  int
+	tier   int
+	values [2]float64
+}
+
+// read returns the board of a history.
 func (f *fidelity) read(h *History) *fidelityBoard {
-	b := &fidelityBoard{history: h, runs: make([]fidelityRun, h.Len())}
-	for i := range b.runs {
-		run := &b.runs[i]
-		*run = fidelityRun{Trial: h.trials[i], bracket: -1, rung: -1, parent: -1}
-		if run.State != Lost {
-			f.place(b, run)
+	if f.board == nil || f.board.history != h {
+		f.board = &fidelityBoard{history: h, configurations: NewHistory(f.configurations, h.directions...)}
+	}
+	b := f.board
+	for i := len(b.runs); i < h.Len(); i++ {
+		b.runs = append(b.runs, fidelityRun{bracket: -1, rung: -1, level: -1})
+		f.place(b, i)
+	}
+	for ; b.told < len(h.told); b.told++ {
+		i := h.told[b.told]
+		if run := &b.runs[i]; run.rung >= 0 {
+			rung := &b.brackets[run.bracket][run.rung]
+			score := scoreOf(h, i)
+			at, _ := slices.BinarySearchFunc(rung.finished, score, fidelityScore.compare)
+			rung.finished = slices.Insert(rung.finished, at, score)
 		}
 	}
 	return b
 }
 
-func (f *fidelity) place(b *fidelityBoard, run *fidelityRun) {
-	bracket, rung := run.label(LabelBracket), run.label(LabelRung)
-	// A bracket begins when those before it have trials.
-	if bracket < 0 || bracket > run.Index || rung < 0 || rung >= len(f.ladder) || run.Point.at[f.axis] != f.ladder[rung] {
+// place finds the place of a suggestion from its labels. One whose labels do
+// not fit, as with other settings, has none.
+func (f *fidelity) place(b *fidelityBoard, i int) {
+	trial, run := &b.history.trials[i], &b.runs[i]
+	if trial.State == Lost {
+		run.configuration = b.configurations.AddLost()
 		return
 	}
-	if _, child := run.Point.labels[LabelParent]; child {
-		parent := run.label(LabelParent)
-		if parent < 0 || parent >= run.Index {
-			return
+	bracket, rung := label(trial.Point, LabelBracket), label(trial.Point, LabelRung)
+	run.level = f.level(b.history.space, trial.Point)
+	// A bracket begins when those before it have trials.
+	fits := bracket >= 0 && bracket <= i && rung >= 0 && rung < len(f.ladder) && trial.Point.at[f.axis] == f.ladder[rung]
+	if _, child := trial.Point.labels[LabelParent]; child && fits {
+		parent := label(trial.Point, LabelParent)
+		fits = parent >= 0 && parent < i && b.runs[parent].bracket == bracket && b.runs[parent].rung == rung-1 && !b.runs[parent].promoted
+		if fits {
+			b.runs[parent].promoted = true
+			run.child, run.configuration = true, b.runs[parent].configuration
 		}
-		from := &b.runs[parent]
-		if from.bracket != bracket || from.rung != rung-1 || from.promoted {
-			return
-		}
-		from.promoted = true
-		run.parent = parent
+	}
+	if !run.child {
+		run.configuration = b.configurations.Add(f.drop(trial.Point))
+	}
+	if !fits {
+		return
 	}
 	run.bracket, run.rung = bracket, rung
 	for len(b.brackets) <= bracket {
-		b.brackets = append(b.brackets, make([][]int, len(f.ladder)))
+		b.brackets, b.closed = append(b.brackets, make([]fidelityRung, len(f.ladder))), append(b.closed, false)
 	}
-	b.brackets[bracket][rung] = append(b.brackets[bracket][rung], run.Index)
+	b.brackets[bracket][rung].started++
 }
 
 // label returns a label that is a number, -1 where it is not.
-func (r *fidelityRun) label(name string) int {
-	n, err := strconv.Atoi(r.Point.labels[name])
+func label(p Point, name string) int {
+	n, err := strconv.Atoi(p.labels[name])
 	if err != nil {
 		return -1
 	}
 	return n
 }
 
-// at returns the trials on a rung of a bracket.
-func (b *fidelityBoard) at(bracket, rung int) []int {
+// level returns the highest rung whose amount of the resource a point has, or
+// the lowest.
+func (f *fidelity) level(space *Space, p Point) int {
+	resource, level := &space.axes[f.axis], 0
+	amount := resource.amount(p.at[f.axis])
+	for rung, at := range f.ladder {
+		if resource.amount(at) <= amount {
+			level = rung
+		}
+	}
+	return level
+}
+
+// at returns what is on a rung of a bracket.
+func (b *fidelityBoard) at(bracket, rung int) fidelityRung {
 	if bracket >= len(b.brackets) {
-		return nil
+		return fidelityRung{}
 	}
 	return b.brackets[bracket][rung]
 }
 
-// finished returns the trials on a rung that have ended, the best first: those
-// that violate no constraint by value, those that do by violation, then those
-// that were stopped early and those that failed. Of equals the earlier is
+// finished returns the suggestions on a rung that have ended, the best first:
+// those that violate no constraint by value, those that do by violation, then
+// those that were stopped early and those that failed. Of equals the earlier is
 // first. Several objectives are compared by fronts, and by crowding within one.
 func (b *fidelityBoard) finished(bracket, rung int) []int {
-	var ended []int
-	for _, i := range b.at(bracket, rung) {
-		if b.runs[i].State != Pending {
-			ended = append(ended, i)
-		}
+	scores := b.at(bracket, rung).finished
+	if len(b.history.directions) > 1 {
+		scores = rankFronts(b.history, scores)
 	}
-	scores := b.scores(ended)
-	slices.SortFunc(ended, func(i, j int) int {
-		return slices.Compare(scores[i], scores[j])
-	})
-	return ended
+	indices := make([]int, len(scores))
+	for k, s := range scores {
+		indices[k] = s.index
+	}
+	return indices
 }
 
-// scores returns for some trials numbers to sort them by, lexicographically.
-func (b *fidelityBoard) scores(indices []int) map[int][]float64 {
-	scores := make(map[int][]float64, len(indices))
-	var feasible []int
-	for _, i := range indices {
-		r := b.runs[i].Result
-		switch {
-		case r.Complete() && r.Feasible():
-			feasible = append(feasible, i)
-		case r.Complete():
-			scores[i] = []float64{1, r.Violation(), 0, float64(i)}
-		case r.State == Stopped:
-			scores[i] = []float64{2, 0, 0, float64(i)}
-		default:
-			scores[i] = []float64{3, 0, 0, float64(i)}
-		}
+func (s fidelityScore) compare(o fidelityScore) int {
+	return cmp.Or(cmp.Compare(s.tier, o.tier), slices.Compare(s.values[:], o.values[:]), cmp.Compare(s.index, o.index))
+}
+
+func scoreOf(h *History, i int) fidelityScore {
+	trial := &h.trials[i]
+	switch {
+	case trial.Complete() && trial.Feasible():
+		return fidelityScore{i, 0, [2]float64{h.Direction().loss(trial.Value())}}
+	case trial.Complete():
+		return fidelityScore{i, 1, [2]float64{trial.Violation()}}
+	case trial.State == Stopped:
+		return fidelityScore{i, 2, [2]float64{}}
 	}
-	if len(b.history.directions) == 1 {
-		for _, i := range feasible {
-			scores[i] = []float64{0, b.history.Direction().loss(b.runs[i].Value()), 0, float64(i)}
+	return fidelityScore{i, 3, [2]float64{}}
+}
+
+// rankFronts sorts the first tier of some scores by all objectives.
+func rankFronts(h *History, scores []fidelityScore) []fidelityScore {
+	scores = slices.Clone(scores)
+	var losses [][]float64
+	for _, s := range scores {
+		if s.tier == 0 {
+			losses = append(losses, h.losses(h.trials[s.index]))
 		}
-		return scores
-	}
-	losses := make([][]float64, len(feasible))
-	for k, i := range feasible {
-		losses[k] = b.history.losses(b.runs[i].Trial)
 	}
 	fronts := pareto.Fronts(losses)
-	crowding := frontCrowding(losses, fronts)
-	for k, i := range feasible {
-		scores[i] = []float64{0, float64(fronts[k]), -crowding[k], float64(i)}
+	members := map[int][]int{}
+	for k, front := range fronts {
+		members[front] = append(members[front], k)
 	}
-	return scores
-}
-
-// frontCrowding returns the crowding distance of each row within its front.
-func frontCrowding(losses [][]float64, fronts []int) []float64 {
-	crowding := make([]float64, len(losses))
-	if len(losses) == 0 {
-		return crowding
-	}
-	for front := range slices.Max(fronts) + 1 {
-		var members []int
+	for front := range len(members) {
 		var rows [][]float64
-		for i, f := range fronts {
-			if f == front {
-				members, rows = append(members, i), append(rows, losses[i])
-			}
+		for _, k := range members[front] {
+			rows = append(rows, losses[k])
 		}
 		for k, distance := range pareto.Crowding(rows) {
-			crowding[members[k]] = distance
+			scores[members[front][k]].values = [2]float64{float64(front), -distance}
 		}
 	}
-	return crowding
-}
-
-// candidates returns those of the finished trials on a rung, the best first,
-// that were promoted or can be: they have values, and the same configuration
-// may be tried on the next rung and was not, as it may have been by a user.
-func (f *fidelity) candidates(b *fidelityBoard, finished []int) []int {
-	return slices.DeleteFunc(slices.Clone(finished), func(i int) bool {
-		run := &b.runs[i]
-		if run.promoted {
-			return false
-		}
-		next := f.promotion(b, i)
-		return !run.Complete() || b.history.Contains(next) || !b.history.space.Feasible(next)
-	})
-}
-
-// promotion returns the point with which a trial's configuration comes to the
-// next rung.
-func (f *fidelity) promotion(b *fidelityBoard, i int) Point {
-	run := &b.runs[i]
-	p := f.lift(b.history.space, f.drop(run.Point), run.rung+1)
-	return p.WithLabels(map[string]string{
-		LabelBracket: strconv.Itoa(run.bracket),
-		LabelRung:    strconv.Itoa(run.rung + 1),
-		LabelParent:  strconv.Itoa(i),
-	})
-}
-
-// begin returns a new configuration on a rung of a bracket: that of the inner
-// sampler, or where it has none that is new, a random one.
-func (f *fidelity) begin(ctx context.Context, b *fidelityBoard, bracket, rung int) (Point, error) {
-	var proposals []Point
-	configuration, err := f.inner.Sample(ctx, f.view(b))
-	switch {
-	case err == nil:
-		proposals = append(proposals, f.lift(b.history.space, configuration, rung))
-	case !errors.Is(err, ErrExhausted):
-		return Point{}, err
-	}
-	numbers := newStream(f.seed, uint64(b.history.Len()))
-	u := make([]float64, f.configurations.Len())
-	p, err := novel(b.history, draws, func() Point {
-		if len(proposals) > 0 {
-			p := proposals[0]
-			proposals = nil
-			return p
-		}
-		for i := range u {
-			u[i] = numbers.float()
-		}
-		return f.lift(b.history.space, f.configurations.Quantile(u), rung)
-	})
-	if err != nil || p.at[f.axis] != f.ladder[rung] {
-		return p, err // where nothing else is left, a point that is on no rung
-	}
-	return p.WithLabels(map[string]string{LabelBracket: strconv.Itoa(bracket), LabelRung: strconv.Itoa(rung)}), nil
+	slices.SortFunc(scores, fidelityScore.compare)
+	return scores
 }

@@ -47,13 +47,18 @@ func (s *hyperband) Sample(ctx context.Context, h *History) (Point, error) {
 	if err := ctx.Err(); err != nil {
 		return Point{}, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b := s.read(h)
 	for bracket := 0; ; bracket++ {
+		if bracket < len(b.closed) && b.closed[bracket] {
+			continue
+		}
 		plan := bracketPlan(len(s.ladder), bracket, s.Eta)
 		if p, ok := s.promote(b, bracket, plan); ok {
 			return p, nil
 		}
-		if first := bracket % len(s.ladder); len(b.at(bracket, first)) < plan[first] {
+		if first := bracket % len(s.ladder); b.at(bracket, first).started < plan[first] {
 			return s.begin(ctx, b, bracket, first)
 		}
 	}
@@ -77,12 +82,13 @@ func bracketPlan(rungs, bracket int, eta float64) []int {
 // rung of a bracket, the highest rung first, and false where there is none.
 func (s *hyperband) promote(b *fidelityBoard, bracket int, plan []int) (Point, bool) {
 	var promotion Point
-	found := false
 	come := plan[bracket%len(plan)] // how many will at most come to the rung
+	found, waiting := false, b.at(bracket, bracket%len(plan)).started < come
 	for rung := bracket % len(plan); rung < len(plan)-1; rung++ {
 		finished := b.finished(bracket, rung)
 		candidates := s.candidates(b, finished)
 		missing := max(come-len(finished), 0)
+		waiting = waiting || missing > 0
 		for place, i := range candidates {
 			if place+missing >= plan[rung+1] {
 				break
@@ -95,6 +101,9 @@ func (s *hyperband) promote(b *fidelityBoard, bracket int, plan []int) (Point, b
 		if come = plan[rung+1]; missing == 0 {
 			come = min(come, len(candidates))
 		}
+	}
+	if !found && !waiting {
+		b.closed[bracket] = true
 	}
 	return promotion, found
 }
