@@ -5,6 +5,8 @@ package gp
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"diwan.dev/diwan/optimize/internal/lbfgs"
 )
 
@@ -14,7 +16,11 @@ type Normal struct{ Mean, Deviation float64 }
 // Prior is what is believed of a kernel before any observation, of outputs
 // with mean 0 and variance 1 and inputs in the unit cube.
 type Prior struct {
-	Length, Scale, Noise Normal
+	// Length is the geometric mean of the lengths, and Spread the deviation of
+	// their logarithms from its own.
+	Length       Normal
+	Spread       float64
+	Scale, Noise Normal
 	// Trend is that of the quadratic part. A deviation of 0 leaves it out.
 	Trend Normal
 	// MinNoise is the least noise that is believed.
@@ -32,9 +38,10 @@ type Prior struct {
 func DefaultPrior(lengths int) Prior {
 	return Prior{
 		Lengths:  lengths,
-		Length:   Normal{math.Sqrt2/2 + math.Log(float64(lengths))/2, 1.2},
-		Scale:    Normal{0, 1},
-		Trend:    Normal{-2, 2},
+		Length:   Normal{math.Log(float64(lengths))/2 - 0.5, 1},
+		Spread:   0.4,
+		Scale:    Normal{0.5, 1},
+		Trend:    Normal{-4, 2},
 		Noise:    Normal{-9, 3},
 		MinNoise: 1e-8,
 	}
@@ -93,14 +100,23 @@ func (p Prior) Mode() Kernel {
 // penalty returns minus the logarithm of the density of some parameters, but
 // for a constant, and adds its derivatives to the gradient.
 func (p Prior) penalty(logs, gradient []float64) float64 {
-	sum := 0.0
-	for i, v := range logs {
-		n := p.normal(i)
+	lengths := logs[:p.Lengths]
+	mean := floats.Sum(lengths) / float64(p.Lengths)
+	z := (mean - p.Length.Mean) / p.Length.Deviation
+	sum := z * z / 2
+	for i, v := range lengths {
+		gradient[i] += z / p.Length.Deviation / float64(p.Lengths)
+		z := (v - mean) / p.Spread
+		sum += z * z / 2
+		gradient[i] += z / p.Spread
+	}
+	for i, n := range []Normal{p.Scale, p.Trend, p.Noise} {
+		i += p.Lengths
 		if n.Deviation == 0 {
 			gradient[i] = 0
 			continue
 		}
-		z := (v - n.Mean) / n.Deviation
+		z := (logs[i] - n.Mean) / n.Deviation
 		sum += z * z / 2
 		gradient[i] += z / n.Deviation
 	}
@@ -113,6 +129,9 @@ func (p Prior) bounds() (lower, upper []float64) {
 	for i := range lower {
 		n := p.normal(i)
 		lower[i], upper[i] = n.Mean-4*n.Deviation, n.Mean+4*n.Deviation
+		if i < p.Lengths {
+			lower[i], upper[i] = n.Mean-6, n.Mean+6
+		}
 	}
 	lower[p.Lengths+2], upper[p.Lengths+2] = math.Log(p.MinNoise), math.Log(2)
 	return lower, upper

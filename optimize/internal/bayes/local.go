@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bayes
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"diwan.dev/diwan/optimize/internal/acquisition"
+	"diwan.dev/diwan/optimize/internal/gp"
+	"diwan.dev/diwan/optimize/internal/lbfgs"
+)
+
+// region is the neighbourhood of the best point, in the numeric dimensions that
+// it has; in the others, points of the region have the same values.
+type region struct {
+	centre     []float64
+	dimensions []int
+	units      []float64 // for each of these dimensions: how far a distance of 1 reaches
+	rows       []int     // observations there, by distance
+	distances  []float64 // of each of them
+}
+
+// local returns the point at which a model of the neighbourhood of the best
+// point expects most, within a trust region.
+func (s *Search) local(d Data, o outcome, centre []float64, k gp.Kernel, random func() float64) ([]float64, bool) {
+	g := s.region(d, centre, k)
+	n := len(g.dimensions)
+	// As many observations as lie around the best in all directions decide
+	// about the size of the trust region.
+	around := n + n/2 + 1
+	if n == 0 || len(g.rows) <= max(around, startPerDimension*n) {
+		return nil, false
+	}
+	radius := g.distances[around]
+	if !(radius > 0) {
+		return nil, false
+	}
+	count := min(len(g.rows), 10+modelPerDimension*n)
+	rows := make([][]float64, count, count+len(d.Pending))
+	losses := make([]float64, count)
+	for i := range rows {
+		rows[i] = g.local(d.Observations[g.rows[i]].Point, radius)
+		losses[i] = o.outputs[g.rows[i]]
+	}
+	w := gp.NewWarp(losses, 0)
+	outputs := make([]float64, count)
+	for i := range outputs {
+		outputs[i] = w.At(losses[i])
+	}
+	prior := gp.DefaultPrior(n)
+	prior.MinNoise, prior.Noise = 1e-12, gp.Normal{Mean: -16, Deviation: 5}
+	prior.Trend = gp.Normal{Mean: 0, Deviation: 2}
+	groups := make([]int, n)
+	for i := range groups {
+		groups[i] = i
+	}
+	kernel, _ := gp.Fit(prior, prior.Mode(), fitSteps, groups, rows, outputs)
+	m := gp.New(kernel, groups, rows, outputs)
+	for _, p := range d.Pending {
+		if row := g.local(p, radius); row != nil {
+			m = m.Given(row, m.Mean(row))
+		}
+	}
+	x := g.minimize(m, slices.Min(outputs), radius, random)
+	return s.snap(g.global(x, radius))
+}
+
+const (
+	// startPerDimension is how many observations for each dimension a local
+	// model needs to be of use, and modelPerDimension how many it has at most
+	// beside a few more.
+	startPerDimension = 4
+	modelPerDimension = 5
+	// width is how many radii a unit of local coordinates spans, and reach how
+	// many a step may go.
+	width = 4
+	reach = 1.5
+)
+
+// region returns the neighbourhood of a point. Distances are in units of a
+// kernel's lengths, whose geometric mean is 1.
+func (s *Search) region(d Data, centre []float64, k gp.Kernel) region {
+	g := region{centre: centre}
+	mean := 0.0
+	for i, dimension := range s.features.dimensions {
+		if !dimension.Categorical && dimension.Values != 1 && !math.IsNaN(centre[i]) {
+			g.dimensions = append(g.dimensions, i)
+			g.units = append(g.units, k.Lengths[i])
+			mean += math.Log(k.Lengths[i])
+		}
+	}
+	mean = math.Exp(mean / float64(len(g.dimensions)))
+	for i := range g.units {
+		g.units[i] /= mean
+	}
+	distances := make([]float64, len(d.Observations))
+	for i := range d.Observations {
+		if row := g.local(d.Observations[i].Point, 1); row != nil {
+			g.rows = append(g.rows, i)
+			for _, v := range row {
+				distances[i] = math.Hypot(distances[i], width*(v-0.5))
+			}
+		}
+	}
+	slices.SortStableFunc(g.rows, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
+	for _, i := range g.rows {
+		g.distances = append(g.distances, distances[i])
+	}
+	return g
+}
+
+// local returns the coordinates of a point in the region, ½ at its centre, or
+// nil for a point that differs from it in other dimensions.
+func (g *region) local(point []float64, radius float64) []float64 {
+	row := make([]float64, 0, len(g.dimensions))
+	for i, v := range point {
+		k := len(row)
+		switch c := g.centre[i]; {
+		case k < len(g.dimensions) && g.dimensions[k] == i && !math.IsNaN(v):
+			row = append(row, 0.5+(v-c)/(g.units[k]*radius*width))
+		case v != c && !(math.IsNaN(v) && math.IsNaN(c)):
+			return nil
+		}
+	}
+	return row
+}
+
+// global is the inverse of local, within the cube.
+func (g *region) global(row []float64, radius float64) []float64 {
+	u := slices.Clone(g.centre)
+	for k, i := range g.dimensions {
+		u[i] = inUnit(u[i] + (row[k]-0.5)*g.units[k]*radius*width)
+	}
+	for i, v := range u {
+		if math.IsNaN(v) {
+			u[i] = 0.5
+		}
+	}
+	return u
+}
+
+// minimize returns the local coordinates at which improvement on the best
+// output is expected most, of those within reach.
+func (g *region) minimize(m *gp.Model, best, radius float64, random func() float64) []float64 {
+	n := len(g.dimensions)
+	lower, upper := make([]float64, n), make([]float64, n)
+	for k, i := range g.dimensions {
+		unit := g.units[k] * radius * width
+		lower[k] = max(0.5-reach/width, 0.5-g.centre[i]/unit)
+		upper[k] = min(0.5+reach/width, 0.5+(1-g.centre[i])/unit)
+	}
+	f := acquisition.LogImprovement(best)
+	meanGradient, varianceGradient := make([]float64, n), make([]float64, n)
+	slopes := make([]acquisition.Slope, 1)
+	climb := func(x, gradient []float64) float64 {
+		mean, variance := m.PredictGradient(x, meanGradient, varianceGradient)
+		deviation := math.Sqrt(variance)
+		value := f([]acquisition.Prediction{{Mean: mean, Deviation: deviation}}, slopes)
+		for i := range gradient {
+			gradient[i] = -slopes[0].Mean*meanGradient[i] - slopes[0].Deviation*varianceGradient[i]/(2*deviation)
+		}
+		return -value
+	}
+	least, at := math.Inf(1), lower
+	for start := range 4 {
+		x := make([]float64, n)
+		for k := range x {
+			x[k] = lower[k] + (upper[k]-lower[k])*random()
+			if start == 0 { // near the centre, where the gradient is not 0
+				x[k] = 0.5 + 1e-3*(x[k]-0.5)
+			}
+		}
+		descent := lbfgs.Config{Iterations: 30, Memory: 10, Tolerance: 1e-5}
+		if v := lbfgs.Minimize(climb, x, lower, upper, descent); v < least {
+			least, at = v, x
+		}
+	}
+	return at
+}

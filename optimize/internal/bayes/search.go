@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bayes
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"sync"
+
+	"diwan.dev/diwan/optimize/internal/acquisition"
+	"diwan.dev/diwan/optimize/internal/gp"
+	"diwan.dev/diwan/optimize/internal/pareto"
+)
+
+// Rule names an acquisition function of one objective.
+type Rule int
+
+// The rules.
+const (
+	// ExpectedImprovement on the best value.
+	ExpectedImprovement Rule = iota
+	// ImprovementProbability is that of a value better than the best by a
+	// hundredth of the deviation of all.
+	ImprovementProbability
+	// ConfidenceBound is the mean less 1.96 deviations.
+	ConfidenceBound
+)
+
+// Config says how a search works.
+type Config struct {
+	// Candidates is how many points are rated for a proposal, from 2; Starts
+	// how many of the best of them are climbed from.
+	Candidates, Starts int
+	// Limit is how many observations a model uses at most, from 8. Its cost
+	// grows with their cube when the kernel is found, else with their square.
+	Limit int
+	// Local makes every other proposal one that minimises a model of the
+	// neighbourhood of the best point.
+	Local bool
+}
+
+// DefaultConfig returns a configuration that takes some milliseconds for a
+// proposal after some hundred observations of ten dimensions.
+func DefaultConfig() Config {
+	return Config{Candidates: 150, Starts: 3, Limit: 300, Local: true}
+}
+
+// Search proposes points of one unit cube. Several goroutines may use it at
+// once.
+type Search struct {
+	config   Config
+	features features
+	snap     func(u []float64) (point []float64, ok bool)
+	prior    gp.Prior
+
+	mu      sync.Mutex
+	kernels map[[2]uint64]gp.Kernel
+}
+
+// New returns a search. snap returns the point of the search nearest to a point
+// of the cube, and whether that one may be proposed.
+func New(dimensions []Dimension, snap func(u []float64) (point []float64, ok bool), c Config) *Search {
+	return &Search{
+		config: c, features: newFeatures(dimensions), snap: snap,
+		prior:   gp.DefaultPrior(len(dimensions)),
+		kernels: map[[2]uint64]gp.Kernel{},
+	}
+}
+
+// Propose returns points to evaluate next, the best first, for at least one
+// observation. turn counts proposals; every other one is local.
+func (s *Search) Propose(d Data, rule Rule, turn int, random func() float64) [][]float64 {
+	rows := make([][]float64, len(d.Observations))
+	for i := range rows {
+		rows[i] = s.features.of(d.Observations[i].Point)
+	}
+	r := &rating{features: s.features}
+	var objectives []outcome
+	if d.Objectives <= exactObjectives {
+		for k := range d.Objectives {
+			objectives = append(objectives, d.objective(k))
+		}
+	} else {
+		objectives = []outcome{d.scalarised(random)}
+	}
+	for _, o := range objectives {
+		r.models = append(r.models, s.model(rows, o.outputs))
+	}
+	constraints := d.constraints()
+	for k := range constraints {
+		o := d.constraint(k)
+		r.models = append(r.models, s.model(pick(rows, o.rows), o.outputs))
+	}
+	best := d.bestPoints(objectives)
+	r.function = d.function(objectives, rule, constraints)
+	if s.config.Local && turn%2 == 1 && d.Objectives == 1 && constraints == 0 && len(best) > 0 {
+		if p, ok := s.local(d, objectives[0], best[0], r.models[0].Kernel(), random); ok {
+			return [][]float64{p}
+		}
+	}
+	r.expect(d.Pending)
+	r.prepare()
+	return s.maximize(r, best, random)
+}
+
+// exactObjectives is how many objectives have a hypervolume that is cheap
+// enough to expect exactly; more are combined into one.
+const exactObjectives = 3
+
+// function returns what the models' predictions are rated by.
+func (d *Data) function(objectives []outcome, rule Rule, constraints int) acquisition.Function {
+	var f acquisition.Function
+	if len(objectives) > 1 {
+		f = d.hypervolume(objectives)
+	} else if best := d.best(objectives[0]); !math.IsInf(best, 1) {
+		switch rule {
+		case ExpectedImprovement:
+			f = acquisition.LogImprovement(best)
+		case ImprovementProbability:
+			f = acquisition.LogProbability(best - 0.01)
+		case ConfidenceBound:
+			f = acquisition.Bound(1.96)
+			if constraints > 0 { // which need a logarithm
+				f = acquisition.LogImprovement(best)
+			}
+		}
+	}
+	if constraints > 0 || f == nil {
+		return acquisition.Feasible(f, len(objectives))
+	}
+	return f
+}
+
+// best returns the least output of a feasible observation, +Inf for none.
+func (d *Data) best(o outcome) float64 {
+	best := math.Inf(1)
+	for i, row := range o.rows {
+		if d.Observations[row].feasible() {
+			best = min(best, o.outputs[i])
+		}
+	}
+	return best
+}
+
+// hypervolume returns the expected growth of the volume that the feasible
+// observations dominate.
+func (d *Data) hypervolume(objectives []outcome) acquisition.Function {
+	all := make([][]float64, len(d.Observations))
+	var feasible [][]float64
+	for i := range all {
+		for _, o := range objectives {
+			all[i] = append(all[i], o.outputs[i])
+		}
+		if d.Observations[i].feasible() {
+			feasible = append(feasible, all[i])
+		}
+	}
+	reference := pareto.Reference(all)
+	var front [][]float64
+	for i, rank := range pareto.Fronts(feasible) {
+		if rank == 0 {
+			front = append(front, feasible[i])
+		}
+	}
+	if limit := 40; len(objectives) > 2 && len(front) > limit {
+		front = pick(front, pareto.Select(front, reference, limit))
+	}
+	return acquisition.LogHypervolume(front, reference)
+}
+
+// bestPoints returns the points of the best few feasible observations by the
+// sum of their outputs, or of all observations where none is feasible.
+func (d *Data) bestPoints(objectives []outcome) [][]float64 {
+	sums := make([]float64, len(d.Observations))
+	var order []int
+	for i := range d.Observations {
+		for _, o := range objectives {
+			sums[i] += o.outputs[i]
+		}
+		if d.Observations[i].feasible() {
+			order = append(order, i)
+		}
+	}
+	if len(order) == 0 {
+		for i := range d.Observations {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
+	var best [][]float64
+	for _, i := range order[:min(len(order), bestCount)] {
+		best = append(best, d.Observations[i].Point)
+	}
+	return best
+}
+
+const bestCount = 5
+
+// scalarised returns one outcome for several objectives: the greatest of their
+// outputs, each from 0 to 1 and with a random weight, and a little of their sum
+// (the augmented Chebyshev function of ParEGO, Knowles 2006).
+func (d *Data) scalarised(random func() float64) outcome {
+	sum := 0.0
+	weights := make([]float64, d.Objectives)
+	for k := range weights {
+		weights[k] = -math.Log(random())
+		sum += weights[k]
+	}
+	values, sums := make([]float64, len(d.Observations)), make([]float64, len(d.Observations))
+	var o outcome
+	for k, weight := range weights {
+		o = d.objective(k)
+		lo, hi := slices.Min(o.outputs), slices.Max(o.outputs)
+		for i, v := range o.outputs {
+			v = weight / sum * (v - lo) / max(hi-lo, 1e-9)
+			values[i] = max(values[i], v)
+			sums[i] += v
+		}
+	}
+	for i, v := range sums {
+		values[i] += 0.05 * v
+	}
+	w := gp.NewWarp(values, 0)
+	for i, v := range values {
+		o.outputs[i] = w.At(v)
+	}
+	return o
+}
