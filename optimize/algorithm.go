@@ -96,6 +96,11 @@ func Known() []Algorithm {
 //
 //   - asha ([ASHAConfig]): those of hyperband, and brackets.
 //
+//   - bayesianoptimization. Settings base_estimator, GP (the default, [NewGP])
+//     or RF, ET or GBRT ([NewForest]); n_initial_points (10); acq_func, LogEI
+//     (the default), EI, PI, LCB, gp_hedge, EIps or PIps; acq_optimizer, auto
+//     (the default), lbfgs or sampling; random_state.
+//
 // An error wraps [ErrUnknown] or [ErrUnavailable] where the name is the cause.
 func New(name string, values map[string]string, p Problem) (Sampler, error) {
 	m, err := find(name)
@@ -152,7 +157,7 @@ func makers() map[string]maker {
 		"halton":               haltonAlgorithm(),
 		"tpe":                  {},
 		"multivariate-tpe":     {},
-		"bayesianoptimization": {},
+		"bayesianoptimization": bayesianAlgorithm(),
 		"cmaes":                cmaesAlgorithm(),
 		"nsga2":                nsga2Algorithm(),
 		"hyperband":            hyperbandAlgorithm(),

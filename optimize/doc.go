@@ -30,6 +30,8 @@
 //   - cmaes learns the shape of a normal distribution of good points.
 //   - nsga2 breeds the best trials, of several objectives too.
 //   - regularized-evolution mutates the best of the newest trials.
+//   - bayesianoptimization models the objective, by a Gaussian process or by
+//     trees, and suggests what promises most.
 //   - enas lets a network write architectures of networks, and learn which are
 //     good; package [diwan.dev/diwan/optimize/nas] makes their spaces.
 //   - darts gives its one trial the architectures to choose from.

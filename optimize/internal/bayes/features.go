@@ -6,10 +6,10 @@ import "math"
 
 // Dimension is one parameter of the unit cube.
 type Dimension struct {
-	// Values is how many values there are, each the middle of an equal part
-	// of [0, 1]; 0 for a continuum.
+	// Values is how many values there are, 0 for a continuum.
 	Values int
-	// Categorical values have no order.
+	// Categorical values have no order, and are the middles of equal parts of
+	// [0, 1].
 	Categorical bool
 	// Conditional is set where the coordinate may be NaN: the parameter then
 	// has no value.

@@ -21,8 +21,7 @@ type candidate struct {
 // some candidates, each improved by steps in its continuous and its finite
 // dimensions, and then the other candidates.
 func (s *Search) maximize(r *rating, best [][]float64, random func() float64) [][]float64 {
-	candidates := s.candidates(r, best, random)
-	slices.SortStableFunc(candidates, byRating)
+	candidates := s.candidates(s.config.Candidates, r.at, best, random)
 	starts := min(s.config.Starts, len(candidates))
 	for i := range starts {
 		s.improve(r, &candidates[i])
@@ -37,15 +36,15 @@ func (s *Search) maximize(r *rating, best [][]float64, random func() float64) []
 
 func byRating(a, b candidate) int { return cmp.Compare(b.rating, a.rating) }
 
-// candidates rates random points and neighbours of the best.
-func (s *Search) candidates(r *rating, best [][]float64, random func() float64) []candidate {
+// candidates returns random points and neighbours of the best, by rating.
+func (s *Search) candidates(count int, rate func(point []float64) float64, best [][]float64, random func() float64) []candidate {
 	var candidates []candidate
 	add := func(u []float64) {
 		if point, ok := s.snap(u); ok {
-			candidates = append(candidates, candidate{u, point, r.at(point)})
+			candidates = append(candidates, candidate{u, point, rate(point)})
 		}
 	}
-	for i := range s.config.Candidates {
+	for i := range count {
 		u := make([]float64, len(s.features.dimensions))
 		for j := range u {
 			u[j] = random()
@@ -55,6 +54,7 @@ func (s *Search) candidates(r *rating, best [][]float64, random func() float64) 
 		}
 		add(u)
 	}
+	slices.SortStableFunc(candidates, byRating)
 	return candidates
 }
 
@@ -150,30 +150,44 @@ func (s *Search) ascend(r *rating, c *candidate) {
 	s.try(r, c, u)
 }
 
-// exchange tries other values in each finite dimension: all of a few, and the
-// neighbours of many. It reports whether one of them was rated higher.
+// exchange tries other values in each finite dimension: all of a categorical
+// one, some neighbours in an ordered one. It reports whether one of them was
+// rated higher.
 func (s *Search) exchange(r *rating, c *candidate) bool {
 	better := false
 	for i, d := range s.features.dimensions {
-		if d.Values < 2 || math.IsNaN(c.point[i]) {
+		if d.Values < 2 || d.Values > exchanged || math.IsNaN(c.point[i]) {
 			continue
 		}
-		at := d.category(c.point[i])
-		from, to := 0, d.Values-1
-		if !d.Categorical || d.Values > allTried {
-			from, to = max(at-1, 0), min(at+1, d.Values-1)
-		}
-		for value := from; value <= to; value++ {
-			if value == at {
-				continue
-			}
+		for _, v := range d.others(c.point[i]) {
 			u := slices.Clone(c.u)
-			u[i] = (float64(value) + 0.5) * d.cell()
+			u[i] = v
 			better = s.try(r, c, u) || better
 		}
 	}
 	return better
 }
 
-// allTried is up to how many values of a categorical dimension are all tried.
-const allTried = 12
+// exchanged is up to how many values of a dimension are tried one by one; more
+// are as good as a continuum.
+const exchanged = 100
+
+// others returns coordinates of values to try in place of that at u.
+func (d Dimension) others(u float64) []float64 {
+	if !d.Categorical {
+		var near []float64
+		for _, cells := range []float64{-4, -2, -1, 1, 2, 4} {
+			if v := u + cells*d.cell(); v > 0 && v < 1 {
+				near = append(near, v)
+			}
+		}
+		return near
+	}
+	var others []float64
+	for value := range d.Values {
+		if value != d.category(u) {
+			others = append(others, (float64(value)+0.5)*d.cell())
+		}
+	}
+	return others
+}

@@ -27,6 +27,17 @@ const (
 	ConfidenceBound
 )
 
+// function returns the acquisition function of the rule.
+func (r Rule) function(best float64) acquisition.Function {
+	switch r {
+	case ImprovementProbability:
+		return acquisition.LogProbability(best - 0.01)
+	case ConfidenceBound:
+		return acquisition.Bound(1.96)
+	}
+	return acquisition.LogImprovement(best)
+}
+
 // Config says how a search works.
 type Config struct {
 	// Candidates is how many points are rated for a proposal, from 2; Starts
@@ -114,16 +125,9 @@ func (d *Data) function(objectives []outcome, rule Rule, constraints int) acquis
 	if len(objectives) > 1 {
 		f = d.hypervolume(objectives)
 	} else if best := d.best(objectives[0]); !math.IsInf(best, 1) {
-		switch rule {
-		case ExpectedImprovement:
+		f = rule.function(best)
+		if constraints > 0 && rule == ConfidenceBound { // which is no logarithm
 			f = acquisition.LogImprovement(best)
-		case ImprovementProbability:
-			f = acquisition.LogProbability(best - 0.01)
-		case ConfidenceBound:
-			f = acquisition.Bound(1.96)
-			if constraints > 0 { // which need a logarithm
-				f = acquisition.LogImprovement(best)
-			}
 		}
 	}
 	if constraints > 0 || f == nil {
