@@ -75,7 +75,7 @@ func (d *Data) objective(k int) outcome {
 			all[i], n = losses[n], n+1
 		}
 	}
-	w := gp.NewWarp(all, 0)
+	w := gp.NewWarp(all)
 	for i, v := range all {
 		o.outputs[i] = w.At(v)
 	}

@@ -44,7 +44,7 @@ func (s *Search) local(d Data, o outcome, centre []float64, k gp.Kernel, random 
 		rows[i] = g.local(d.Observations[g.rows[i]].Point, radius)
 		losses[i] = o.outputs[g.rows[i]]
 	}
-	w := gp.NewWarp(losses, 0)
+	w := gp.NewWarp(losses)
 	outputs := make([]float64, count)
 	for i := range outputs {
 		outputs[i] = w.At(losses[i])

@@ -225,7 +225,7 @@ func (d *Data) scalarised(random func() float64) outcome {
 	for i, v := range sums {
 		values[i] += 0.05 * v
 	}
-	w := gp.NewWarp(values, 0)
+	w := gp.NewWarp(values)
 	for i, v := range values {
 		o.outputs[i] = w.At(v)
 	}
