@@ -10,8 +10,9 @@ import (
 )
 
 // Objective evaluates the point of a trial. An error that wraps
-// [ErrCannotEvaluate] says that the point is infeasible; any other, that this
-// trial failed. The values are one for each objective of the study.
+// [ErrCannotEvaluate] says that the point is infeasible; one that wraps
+// [ErrStopped], that [Study.Report] stopped the trial; any other, that it
+// failed. The values are one for each objective of the study.
 type Objective func(ctx context.Context, t Trial) (values []float64, err error)
 
 // ErrCannotEvaluate is wrapped by an objective's error about a point that
@@ -65,6 +66,13 @@ func (s *Study) evaluate(ctx context.Context, objective Objective, report *repor
 		return err
 	}
 	values, err := objective(ctx, trial)
+	if errors.Is(err, ErrStopped) {
+		if err := s.Stop(trial.Index); err != nil {
+			return err
+		}
+		report.ended(trial.Index)
+		return nil
+	}
 	r := Values(values...)
 	switch {
 	case errors.Is(err, ErrCannotEvaluate):

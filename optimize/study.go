@@ -5,6 +5,8 @@ package optimize
 import (
 	"context"
 	"sync"
+
+	"diwan.dev/diwan/optimize/stopping"
 )
 
 // Options say how a [Study] searches.
@@ -17,6 +19,9 @@ type Options struct {
 	// Seed and Budget are for the default sampler.
 	Seed   uint64
 	Budget Budget
+	// Stopping is the rule by which [Study.Report] stops trials; nil stops
+	// none.
+	Stopping stopping.Rule
 }
 
 // Study is a search by asking and telling. Its methods may be called by
@@ -28,6 +33,8 @@ type Study struct {
 	mu      sync.Mutex
 	history *History
 	queue   []Point
+	rule    stopping.Rule // nil: none
+	curves  *stopping.Curves
 }
 
 // NewStudy returns a study of a space that nothing is known of.
@@ -35,13 +42,15 @@ func NewStudy(space *Space, o Options) *Study {
 	if o.Sampler == nil {
 		o.Sampler = NewRandom(o.Seed)
 	}
-	return ResumeStudy(NewHistory(space, o.Directions...), o.Sampler)
+	s := ResumeStudy(NewHistory(space, o.Directions...), o.Sampler)
+	s.rule = o.Stopping
+	return s
 }
 
 // ResumeStudy returns a study that goes on from a history, which it owns from
 // then on.
 func ResumeStudy(h *History, sampler Sampler) *Study {
-	return &Study{sampler: sampler, history: h}
+	return &Study{sampler: sampler, history: h, curves: newCurves(h)}
 }
 
 // Enqueue has points suggested before those of the sampler.
@@ -86,7 +95,7 @@ func (s *Study) Fail(index int) error {
 func (s *Study) TellResult(index int, r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.history.Tell(index, r)
+	return s.tell(index, r)
 }
 
 // Best returns the complete and feasible trial with the best value of the
