@@ -74,6 +74,10 @@ func Known() []Algorithm {
 //     or bipop; and beyond Katib's, popsize, separable, with_margin and
 //     surrogate: see [CMAESConfig].
 //
+//   - pbt. Settings suggestion_trial_dir, n_population, from 5, and
+//     truncation_threshold, all of which are needed; resample_probability and
+//     random_state: see [PBTConfig].
+//
 //   - nsga2. Settings random_state, population_size (50), crossover_probability
 //     (0.9), swapping_probability (0.5), mutation_probability (one in as many
 //     as there are parameters): see [NSGA2Config].
@@ -162,7 +166,7 @@ func makers() map[string]maker {
 		"nsga2":                nsga2Algorithm(),
 		"hyperband":            hyperbandAlgorithm(),
 		"asha":                 ashaAlgorithm(),
-		"pbt":                  {},
+		"pbt":                  pbtAlgorithm(),
 		"enas":                 enasAlgorithm(),
 		"darts":                dartsAlgorithm(),
 

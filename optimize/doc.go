@@ -28,6 +28,7 @@
 //   - sobol spreads points evenly, by a scrambled Sobol sequence; halton by a
 //     scrambled Halton sequence.
 //   - cmaes learns the shape of a normal distribution of good points.
+//   - pbt trains a population, and has bad members go on from good ones.
 //   - nsga2 breeds the best trials, of several objectives too.
 //   - regularized-evolution mutates the best of the newest trials.
 //   - bayesianoptimization models the objective, by a Gaussian process or by

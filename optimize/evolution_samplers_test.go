@@ -64,3 +64,18 @@ func TestCMAES(t *testing.T) {
 		})
 	}
 }
+
+func TestPBT(t *testing.T) {
+	t.Parallel()
+	for name, resample := range map[string]float64{"Perturb": -1, "Resample": 0.25} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			optimizetest.Run(t, optimizetest.Subject{
+				New: func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
+					return optimize.NewPBT(space, seed, optimize.PBTConfig{Population: 4, Truncation: 0.4, Resample: resample})
+				},
+				Repeats: true,
+			})
+		})
+	}
+}

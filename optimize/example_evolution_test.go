@@ -112,3 +112,32 @@ func ExampleNewNSGA2() {
 	fmt.Printf("from x=%.1f to x=%.1f\n", math.Abs(least), most)
 	// Output: from x=0.0 to x=2.0
 }
+
+// Finds a schedule: trials go on from the checkpoint of an earlier one, here
+// the number of its parent's steps.
+func ExampleNewPBT() {
+	space, err := optimize.NewSpace(optimize.Double("lr", 1e-4, 1).Log())
+	if err != nil {
+		panic(err)
+	}
+	sampler, err := optimize.NewPBT(space, 1, optimize.PBTConfig{Population: 5, Truncation: 0.2, Resample: -1})
+	if err != nil {
+		panic(err)
+	}
+	history := optimize.NewHistory(space)
+	steps := map[string]int{} // the checkpoints, by trial
+	for i := range 25 {
+		p, err := sampler.Sample(context.Background(), history)
+		if err != nil {
+			panic(err)
+		}
+		parent := p.Labels()[optimize.PBTParentLabel] // "" for none
+		steps[fmt.Sprint(i)] = steps[parent] + 100
+		loss := math.Abs(math.Log10(p.Float("lr"))+2) / float64(steps[fmt.Sprint(i)])
+		if err := history.Tell(history.Add(p), optimize.Values(loss)); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(steps["24"])
+	// Output: 600
+}

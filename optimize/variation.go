@@ -41,7 +41,7 @@ func mutate(s *Space, u []float64, i int, index float64, numbers *stream) {
 	up := numbers.next()>>63 == 1
 	moved := polynomial(u[i], index, up, numbers.float())
 	if a.count > 0 && a.quantile(moved) == before {
-		moved = a.neighbour(before, up)
+		moved = a.unit(a.beside(before, up))
 	}
 	u[i] = moved
 }
@@ -66,25 +66,22 @@ func otherCell(u float64, count uint64, numbers *stream) float64 {
 	return (float64(other) + 0.5) / float64(count)
 }
 
-// neighbour returns where the value next to a coordinate is in the unit
-// interval, above it or below; at an end, the only one that there is.
-func (a *axis) neighbour(coordinate float64, up bool) float64 {
+// beside returns the coordinate of the value next to another by size, above it
+// or below; at an end, the only one that there is.
+func (a *axis) beside(coordinate float64, up bool) float64 {
 	k := a.index(coordinate)
 	if a.rank != nil {
 		k = uint64(a.rank[k])
 	}
-	switch {
-	case k == 0:
+	if k == 0 || up && k+1 < a.count {
 		k++
-	case up && k+1 < a.count:
-		k++
-	default:
+	} else {
 		k--
 	}
 	if a.sorted != nil {
 		k = uint64(a.sorted[k])
 	}
-	return a.unit(a.coordinate(k))
+	return a.coordinate(k)
 }
 
 // activeAxes returns the axes that a point has a value of, and that have more

@@ -40,17 +40,20 @@ type Subject struct {
 	// IgnoresResults is set for a sampler whose points do not depend on what
 	// came of earlier ones.
 	IgnoresResults bool
+	// Repeats is set for a sampler whose suggestions are more than their points,
+	// so that it may suggest one again and does not end.
+	Repeats bool
 	// IgnoresSeed is set for a sampler that has one sequence for all seeds.
 	IgnoresSeed bool
 }
 
 // Run holds a sampler to the contract.
 func Run(t *testing.T, s Subject) {
-	for name, test := range map[string]func(context.Context, *rapid.T, Subject){
-		"InSpace":   testInSpace,
-		"Rebuilt":   testRebuilt,
-		"Exhausted": testExhausted,
-	} {
+	tests := map[string]func(context.Context, *rapid.T, Subject){"InSpace": testInSpace, "Rebuilt": testRebuilt}
+	if !s.Repeats {
+		tests["Exhausted"] = testExhausted
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) { test(t.Context(), rt, s) })
@@ -78,11 +81,12 @@ func Run(t *testing.T, s Subject) {
 type search struct {
 	*optimize.History
 	sampler optimize.Sampler
+	repeats bool
 }
 
 func newSearch(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) search {
 	directions := rapid.SliceOfN(rapid.SampledFrom([]optimize.Direction{optimize.Minimize, optimize.Maximize}), 1, max(s.Objectives, 1)).Draw(rt, "directions")
-	return search{optimize.NewHistory(space, directions...), newSampler(rt, s, space, seed)}
+	return search{optimize.NewHistory(space, directions...), newSampler(rt, s, space, seed), s.Repeats}
 }
 
 func newSampler(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) optimize.Sampler {
@@ -96,7 +100,7 @@ func newSampler(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) opti
 // restored returns the search as it is after a restart: with a new sampler, and
 // a history read from texts, with the results in the order of the suggestions.
 func (s search) restored(rt *rapid.T, subject Subject, seed uint64) search {
-	again := search{optimize.NewHistory(s.Space(), s.Directions()...), newSampler(rt, subject, s.Space(), seed)}
+	again := search{optimize.NewHistory(s.Space(), s.Directions()...), newSampler(rt, subject, s.Space(), seed), s.repeats}
 	for i := range s.Len() {
 		t := s.Trial(i)
 		if t.State == optimize.Lost {
@@ -131,9 +135,9 @@ func (s search) ask(ctx context.Context, rt *rapid.T) (optimize.Point, bool) {
 		return p, false
 	case err != nil:
 		rt.Fatalf("Sample: %v", err)
-	case !left:
+	case !left && !s.repeats:
 		rt.Fatalf("sampler suggests %v although the space is exhausted", p)
-	case s.Contains(p):
+	case s.Contains(p) && !s.repeats:
 		rt.Fatalf("sampler suggests %v again", p)
 	case !s.Space().Feasible(p):
 		rt.Fatalf("sampler suggests %v, which violates a constraint", p)
@@ -277,7 +281,7 @@ func testExhausted(ctx context.Context, rt *rapid.T, s Subject) {
 func testTellOrder(ctx context.Context, rt *rapid.T, s Subject) {
 	space, seed := drawSpace(rt, s), rapid.Uint64().Draw(rt, "seed")
 	one := newSearch(rt, s, space, seed)
-	other := search{optimize.NewHistory(space, one.Directions()...), newSampler(rt, s, space, seed)}
+	other := search{optimize.NewHistory(space, one.Directions()...), newSampler(rt, s, space, seed), s.Repeats}
 	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
 		p, ok := one.ask(ctx, rt)
 		q, _ := other.ask(ctx, rt)
