@@ -69,6 +69,14 @@ func Known() []Algorithm {
 //
 //   - halton, with the settings of sobol.
 //
+//   - tpe. Settings random_state; n_EI_candidates, or as Optuna writes it
+//     n_ei_candidates (24), from 1; n_startup_trials (10), from 0; prior_weight
+//     (1), greater than 0; and gamma, between 0 and 1, which if given makes the
+//     best gamma·√n of n trials good, as in hyperopt. See [TPEConfig].
+//
+//   - multivariate-tpe. Settings random_state, n_startup_trials (10) and
+//     n_ei_candidates (24), from 0.
+//
 //   - cmaes, for at least two doubles or ints. Settings random_state; sigma, of
 //     the range of a parameter (1/6); restart_strategy none, ipop (the default)
 //     or bipop; and beyond Katib's, popsize, separable, with_margin and
@@ -159,8 +167,8 @@ func makers() map[string]maker {
 		"grid":                 gridAlgorithm(),
 		"sobol":                sobolAlgorithm(),
 		"halton":               haltonAlgorithm(),
-		"tpe":                  {},
-		"multivariate-tpe":     {},
+		"tpe":                  tpeAlgorithm(),
+		"multivariate-tpe":     multivariateTPEAlgorithm(),
 		"bayesianoptimization": bayesianAlgorithm(),
 		"cmaes":                cmaesAlgorithm(),
 		"nsga2":                nsga2Algorithm(),

@@ -35,7 +35,14 @@ func TestCheckSettings(t *testing.T) {
 		"Sobol":         {"Sobol needs nothing.", "sobol", nil, continuous, 0, ""},
 		"SobolPlain":    {"It may be plain.", "sobol", settings{"scramble": "false"}, continuous, 0, ""},
 		"SobolScramble": {"Or not, but nothing else.", "sobol", settings{"scramble": "twice"}, continuous, 0, `scramble is "twice"`},
-		"NotYet":        {"What will come says so.", "tpe", nil, continuous, 0, "not yet available"},
+		"TPE":           {"All of hyperopt's and Optuna's.", "tpe", settings{"gamma": "0.3", "prior_weight": "2", "n_EI_candidates": "30", "n_startup_trials": "0", "random_state": "1"}, continuous, 0, ""},
+		"TPEGamma":      {"Gamma is a part.", "tpe", settings{"gamma": "1"}, continuous, 0, `setting gamma is "1": want a number between 0 and 1`},
+		"TPEPrior":      {"A prior has a weight.", "tpe", settings{"prior_weight": "0"}, continuous, 0, `prior_weight is "0"`},
+		"TPECandidates": {"There is a best of one at least.", "tpe", settings{"n_EI_candidates": "0"}, continuous, 0, `n_EI_candidates is "0"`},
+		"Multivariate":  {"All of Optuna's.", "multivariate-tpe", settings{"n_startup_trials": "5", "n_ei_candidates": "0", "random_state": "1"}, continuous, 0, ""},
+		"Negative":      {"Numbers are from 0.", "multivariate-tpe", settings{"n_startup_trials": "-1"}, continuous, 0, `n_startup_trials is "-1"`},
+		"NoGamma":       {"It has no other.", "multivariate-tpe", settings{"gamma": "0.3"}, continuous, 0, `unknown setting "gamma"`},
+		"NotYet":        {"What will come says so.", "pbt", nil, continuous, 0, "not yet available"},
 		"Never":         {"What nobody knows says what there is.", "guess", nil, continuous, 0, "unknown algorithm"},
 	}
 	for name, tc := range tests {

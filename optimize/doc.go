@@ -27,6 +27,9 @@
 //   - grid visits every point of a finite space.
 //   - sobol spreads points evenly, by a scrambled Sobol sequence; halton by a
 //     scrambled Halton sequence.
+//   - tpe models where the good trials are and where the others, each parameter
+//     by itself; multivariate-tpe models parameters together. Both take several
+//     objectives, constraints and conditional parameters.
 //   - cmaes learns the shape of a normal distribution of good points.
 //   - pbt trains a population, and has bad members go on from good ones.
 //   - nsga2 breeds the best trials, of several objectives too.
