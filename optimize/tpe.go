@@ -111,7 +111,7 @@ type tpe struct {
 	groups  []tpeGroup
 
 	mu       sync.Mutex
-	evidence *evidence // of the history seen last
+	evidence *tpeEvidence // of the history seen last
 }
 
 func (s *tpe) Sample(ctx context.Context, h *History) (Point, error) {
@@ -121,7 +121,7 @@ func (s *tpe) Sample(ctx context.Context, h *History) (Point, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.evidence == nil || !s.evidence.of(h) {
-		s.evidence = newEvidence(h)
+		s.evidence = newTPEEvidence(h)
 	}
 	s.evidence.update()
 	proposals := s.propose(h.space, s.evidence.split(s.good), newStream(s.seed, uint64(h.Len())))

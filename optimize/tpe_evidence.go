@@ -10,34 +10,34 @@ import (
 	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
-// evidence is what a history tells a model of good and other trials: where its
+// tpeEvidence is what a history tells a model of good and other trials: where its
 // trials are in the unit cube, and which are better. It follows the history as
 // that grows, and comes to the same whether it does so step by step or at once.
-type evidence struct {
+type tpeEvidence struct {
 	h       *History
 	told    int         // how many of h.Told it has seen
 	known   [][]float64 // coordinates of known results
 	units   [][]float64 // coordinates of trials by index, nil of lost ones
-	ranked  []standing  // those with a value or a violation, the best first
+	ranked  []tpeRank   // those with a value or a violation, the best first
 	failed  []int       // those without, in order
 	pending []int       // in order
 }
 
-// standing is what a trial is ranked by.
-type standing struct {
+// tpeRank is what a trial is ranked by.
+type tpeRank struct {
 	id    int     // index, or ^k of known result k
 	class int     // complete, stopped, violating
 	first float64 // within the class: less is better
 	then  float64
 }
 
-func newEvidence(h *History) *evidence { return &evidence{h: h} }
+func newTPEEvidence(h *History) *tpeEvidence { return &tpeEvidence{h: h} }
 
 // of reports whether the evidence follows a history.
-func (e *evidence) of(h *History) bool { return e.h == h }
+func (e *tpeEvidence) of(h *History) bool { return e.h == h }
 
 // unit returns the coordinates of a trial or known result.
-func (e *evidence) unit(id int) []float64 {
+func (e *tpeEvidence) unit(id int) []float64 {
 	if id < 0 {
 		return e.known[^id]
 	}
@@ -45,7 +45,7 @@ func (e *evidence) unit(id int) []float64 {
 }
 
 // update takes in what is new in the history.
-func (e *evidence) update() {
+func (e *tpeEvidence) update() {
 	before := len(e.ranked)
 	for k := len(e.known); k < len(e.h.known); k++ {
 		e.known = append(e.known, e.h.space.Unit(e.h.known[k].Point))
@@ -73,8 +73,8 @@ func (e *evidence) update() {
 }
 
 // judge puts a result in its place among the others.
-func (e *evidence) judge(id int, r Result) {
-	s := standing{id: id}
+func (e *tpeEvidence) judge(id int, r Result) {
+	s := tpeRank{id: id}
 	switch loss := e.h.Direction().loss(r.Value()); {
 	case r.State == Failed || r.State == Infeasible:
 		at, _ := slices.BinarySearch(e.failed, id)
@@ -90,36 +90,36 @@ func (e *evidence) judge(id int, r Result) {
 	default:
 		s.first = loss
 	}
-	at, _ := slices.BinarySearchFunc(e.ranked, s, standing.compare)
+	at, _ := slices.BinarySearchFunc(e.ranked, s, tpeRank.compare)
 	e.ranked = slices.Insert(e.ranked, at, s)
 }
 
-func (s standing) compare(o standing) int {
+func (s tpeRank) compare(o tpeRank) int {
 	return cmp.Or(cmp.Compare(s.class, o.class), cmp.Compare(s.first, o.first), cmp.Compare(s.then, o.then), cmp.Compare(s.id, o.id))
 }
 
 // rankFronts ranks the complete trials of a search of several objectives by
 // the Pareto front that they are in.
-func (e *evidence) rankFronts() {
+func (e *tpeEvidence) rankFronts() {
 	n := e.complete()
 	losses := make([][]float64, n)
-	slices.SortFunc(e.ranked[:n], func(a, b standing) int { return cmp.Compare(a.id, b.id) })
+	slices.SortFunc(e.ranked[:n], func(a, b tpeRank) int { return cmp.Compare(a.id, b.id) })
 	for i, s := range e.ranked[:n] {
 		losses[i] = e.losses(s.id)
 	}
 	for i, rank := range pareto.Fronts(losses) {
 		e.ranked[i].first = float64(rank)
 	}
-	slices.SortFunc(e.ranked[:n], standing.compare)
+	slices.SortFunc(e.ranked[:n], tpeRank.compare)
 }
 
 // complete returns how many of the ranked trials are complete and feasible.
-func (e *evidence) complete() int {
-	n, _ := slices.BinarySearchFunc(e.ranked, 1, func(s standing, class int) int { return cmp.Compare(s.class, class) })
+func (e *tpeEvidence) complete() int {
+	n, _ := slices.BinarySearchFunc(e.ranked, 1, func(s tpeRank, class int) int { return cmp.Compare(s.class, class) })
 	return n
 }
 
-func (e *evidence) losses(id int) []float64 {
+func (e *tpeEvidence) losses(id int) []float64 {
 	if id < 0 {
 		return e.h.losses(e.h.known[^id])
 	}

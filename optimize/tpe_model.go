@@ -64,21 +64,21 @@ func (a *axis) cube() parzen.Axis {
 	return parzen.Axis{Edges: edges}
 }
 
-// model is the densities of good and other trials over a group.
-type model struct {
+// tpeModel is the densities of good and other trials over a group.
+type tpeModel struct {
 	good, bad *parzen.Mixture
 }
 
 // fit models a group by those trials that have it.
-func (s *tpe) fit(g tpeGroup, d division) model {
+func (s *tpe) fit(g tpeGroup, d tpeDivision) tpeModel {
 	width := parzen.Width{Joint: s.Multivariate}
-	return model{
+	return tpeModel{
 		good: fitMixture(g, d.evidence, d.good, s.PriorWeight, width),
 		bad:  fitMixture(g, d.evidence, d.bad, s.PriorWeight, parzen.Width{}),
 	}
 }
 
-func fitMixture(g tpeGroup, e *evidence, trials []weighted, prior float64, w parzen.Width) *parzen.Mixture {
+func fitMixture(g tpeGroup, e *tpeEvidence, trials []tpeWeighted, prior float64, w parzen.Width) *parzen.Mixture {
 	columns := make([][]float64, len(g.axes))
 	numbers := make([]float64, 0, len(g.axes)*len(trials))
 	weights := make([]float64, 0, len(trials))
@@ -101,7 +101,7 @@ func fitMixture(g tpeGroup, e *evidence, trials []weighted, prior float64, w par
 
 // candidates returns points of the group drawn from the model of the good
 // trials, the best first.
-func (m model) candidates(n, dimensions int, uniform func() float64) [][]float64 {
+func (m tpeModel) candidates(n, dimensions int, uniform func() float64) [][]float64 {
 	type candidate struct {
 		at    []float64
 		score float64
@@ -126,8 +126,8 @@ const tpeRounds = 4
 
 // propose returns a function that returns one proposal after the other, the
 // best first.
-func (s *tpe) propose(space *Space, d division, numbers *stream) func() Point {
-	models := make([]model, len(s.groups))
+func (s *tpe) propose(space *Space, d tpeDivision, numbers *stream) func() Point {
+	models := make([]tpeModel, len(s.groups))
 	queues := make([][][]float64, len(s.groups))
 	next := func(g int) []float64 {
 		if len(queues[g]) == 0 {
