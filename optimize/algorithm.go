@@ -108,6 +108,10 @@ func Known() []Algorithm {
 //
 //   - asha ([ASHAConfig]): those of hyperband, and brackets.
 //
+//   - bohb ([BOHBConfig]): those of hyperband; min_points_in_model (one more than
+//     there are other parameters), from 1; random_fraction (1/3); top_n_percent
+//     (15), the part of the good ones; num_samples (64), the candidates.
+//
 //   - bayesianoptimization. Settings base_estimator, GP (the default, [NewGP])
 //     or RF, ET or GBRT ([NewForest]); n_initial_points (10); acq_func, LogEI
 //     (the default), EI, PI, LCB, gp_hedge, EIps or PIps; acq_optimizer, auto
@@ -174,6 +178,7 @@ func makers() map[string]maker {
 		"nsga2":                nsga2Algorithm(),
 		"hyperband":            hyperbandAlgorithm(),
 		"asha":                 ashaAlgorithm(),
+		"bohb":                 bohbAlgorithm(),
 		"pbt":                  pbtAlgorithm(),
 		"enas":                 enasAlgorithm(),
 		"darts":                dartsAlgorithm(),

@@ -42,7 +42,6 @@ func TestCheckSettings(t *testing.T) {
 		"Multivariate":  {"All of Optuna's.", "multivariate-tpe", settings{"n_startup_trials": "5", "n_ei_candidates": "0", "random_state": "1"}, continuous, 0, ""},
 		"Negative":      {"Numbers are from 0.", "multivariate-tpe", settings{"n_startup_trials": "-1"}, continuous, 0, `n_startup_trials is "-1"`},
 		"NoGamma":       {"It has no other.", "multivariate-tpe", settings{"gamma": "0.3"}, continuous, 0, `unknown setting "gamma"`},
-		"NotYet":        {"What will come says so.", "pbt", nil, continuous, 0, "not yet available"},
 		"Never":         {"What nobody knows says what there is.", "guess", nil, continuous, 0, "unknown algorithm"},
 	}
 	for name, tc := range tests {

@@ -41,6 +41,7 @@
 //   - darts gives its one trial the architectures to choose from.
 //   - hyperband and asha try many points with little of a resource, such as
 //     epochs, and the best of them again with more.
+//   - bohb takes what hyperband tries from a model of what was good so far.
 //
 // [New] makes them by name. None suggests a point of a finite space twice, and
 // each says [ErrExhausted] once such a space has no other point left. Package
