@@ -143,18 +143,16 @@ func TestLocal(t *testing.T) {
 // TestChosen checks which observations stand for many.
 func TestChosen(t *testing.T) {
 	t.Parallel()
-	c := DefaultConfig()
-	c.Limit = 20
-	s := New(make([]Dimension, 1), nil, c)
-	outputs := make([]float64, 100)
-	for i := range outputs {
-		outputs[i] = float64((i * 37) % 100)
+	var o outcome
+	for i := range 100 {
+		o.rows = append(o.rows, i)
+		o.outputs = append(o.outputs, float64((i*37)%100))
 	}
-	chosen := s.chosen(make([][]float64, 100), outputs)
+	chosen := o.chosen(20).rows
 	if len(chosen) != 20 || !slices.IsSorted(chosen) || len(slices.Compact(slices.Clone(chosen))) != 20 {
 		t.Errorf("chosen are %v: want 20, sorted, each once", chosen)
 	}
-	for i, v := range outputs {
+	for i, v := range o.outputs {
 		if v < 10 && !slices.Contains(chosen, i) {
 			t.Errorf("observation %d is among the best tenth, but not chosen", i)
 		}

@@ -120,6 +120,9 @@ func (d *Data) constraint(k int) outcome {
 			sizes = append(sizes, math.Abs(v[k]))
 		}
 	}
+	if len(sizes) == 0 {
+		return o
+	}
 	slices.Sort(sizes)
 	unit := sizes[len(sizes)/2]
 	if !(unit > 0) || math.IsInf(unit, 1) {

@@ -82,26 +82,15 @@ func New(dimensions []Dimension, snap func(u []float64) (point []float64, ok boo
 // Propose returns points to evaluate next, the best first, for at least one
 // observation. turn counts proposals; every other one is local.
 func (s *Search) Propose(d Data, rule Rule, turn int, random func() float64) [][]float64 {
-	rows := make([][]float64, len(d.Observations))
-	for i := range rows {
-		rows[i] = s.features.of(d.Observations[i].Point)
-	}
 	r := &rating{features: s.features}
 	var objectives []outcome
-	if d.Objectives <= exactObjectives {
-		for k := range d.Objectives {
-			objectives = append(objectives, d.objective(k))
-		}
-	} else {
-		objectives = []outcome{d.scalarised(random)}
-	}
-	for _, o := range objectives {
-		r.models = append(r.models, s.model(rows, o.outputs))
+	for _, of := range d.outcomesOfObjectives(random) {
+		objectives = append(objectives, of(&d))
+		r.models = append(r.models, s.model(d, of))
 	}
 	constraints := d.constraints()
 	for k := range constraints {
-		o := d.constraint(k)
-		r.models = append(r.models, s.model(pick(rows, o.rows), o.outputs))
+		r.models = append(r.models, s.model(d, func(d *Data) outcome { return d.constraint(k) }))
 	}
 	best := d.bestPoints(objectives)
 	r.function = d.function(objectives, rule, constraints)
@@ -113,6 +102,20 @@ func (s *Search) Propose(d Data, rule Rule, turn int, random func() float64) [][
 	r.expect(d.Pending)
 	r.prepare()
 	return s.maximize(r, best, random)
+}
+
+// outcomesOfObjectives returns how the outcomes to model come from the data:
+// one for each objective, or one for many.
+func (d *Data) outcomesOfObjectives(random func() float64) []outcomes {
+	if d.Objectives > exactObjectives {
+		weights := randomWeights(d.Objectives, random)
+		return []outcomes{func(d *Data) outcome { return d.scalarised(weights) }}
+	}
+	var all []outcomes
+	for k := range d.Objectives {
+		all = append(all, func(d *Data) outcome { return d.objective(k) })
+	}
+	return all
 }
 
 // exactObjectives is how many objectives have a hypervolume that is cheap
@@ -201,23 +204,31 @@ func (d *Data) bestPoints(objectives []outcome) [][]float64 {
 
 const bestCount = 5
 
-// scalarised returns one outcome for several objectives: the greatest of their
-// outputs, each from 0 to 1 and with a random weight, and a little of their sum
-// (the augmented Chebyshev function of ParEGO, Knowles 2006).
-func (d *Data) scalarised(random func() float64) outcome {
+// randomWeights returns numbers that add up to 1, all such being as likely.
+func randomWeights(n int, random func() float64) []float64 {
 	sum := 0.0
-	weights := make([]float64, d.Objectives)
+	weights := make([]float64, n)
 	for k := range weights {
 		weights[k] = -math.Log(random())
 		sum += weights[k]
 	}
+	for k := range weights {
+		weights[k] /= sum
+	}
+	return weights
+}
+
+// scalarised returns one outcome for several objectives: the greatest of their
+// outputs, each from 0 to 1 and times its weight, and a little of their sum
+// (the augmented Chebyshev function of ParEGO, Knowles 2006).
+func (d *Data) scalarised(weights []float64) outcome {
 	values, sums := make([]float64, len(d.Observations)), make([]float64, len(d.Observations))
 	var o outcome
 	for k, weight := range weights {
 		o = d.objective(k)
 		lo, hi := slices.Min(o.outputs), slices.Max(o.outputs)
 		for i, v := range o.outputs {
-			v = weight / sum * (v - lo) / max(hi-lo, 1e-9)
+			v = weight * (v - lo) / max(hi-lo, 1e-9)
 			values[i] = max(values[i], v)
 			sums[i] += v
 		}

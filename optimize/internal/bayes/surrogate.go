@@ -3,6 +3,7 @@
 package bayes
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"slices"
@@ -10,15 +11,30 @@ import (
 	"diwan.dev/diwan/optimize/internal/gp"
 )
 
-// model returns the process that models an outcome, given the points of its
-// observations as features.
-func (s *Search) model(rows [][]float64, outputs []float64) *gp.Model {
-	n := stage(len(rows))
-	fitted := s.chosen(rows[:n], outputs[:n])
-	kernel := s.kernel(pick(rows, fitted), pick(outputs, fitted))
-	all := s.chosen(rows, outputs)
-	return gp.New(kernel, s.features.groups, pick(rows, all), pick(outputs, all))
+// outcomes is one kind of outcome as a function of the data.
+type outcomes func(d *Data) outcome
+
+// model returns the process that models an outcome. Its kernel comes from the
+// observations up to a stage, so that it serves until the next.
+func (s *Search) model(d Data, of outcomes) *gp.Model {
+	rows := make([][]float64, len(d.Observations))
+	for i := range rows {
+		rows[i] = s.features.of(d.Observations[i].Point)
+	}
+	early := d
+	early.Observations = d.Observations[:stage(len(d.Observations))]
+	all, past := of(&d), of(&early)
+	if len(past.rows) == 0 {
+		past = all
+	}
+	past = past.chosen(min(s.config.Limit, fitLimit))
+	kernel := s.kernel(pick(rows, past.rows), past.outputs)
+	all = all.chosen(s.config.Limit)
+	return gp.New(kernel, s.features.groups, pick(rows, all.rows), all.outputs)
 }
+
+// fitLimit is how many observations a kernel is found from at most.
+const fitLimit = 150
 
 // stage returns the number of observations, at most n, with which the kernel
 // for n was found.
@@ -75,35 +91,27 @@ func fingerprint(rows [][]float64, outputs []float64) [2]uint64 {
 	return key
 }
 
-// chosen returns which observations a model uses, by index: all of them up to
-// the limit, and beyond it the best half as many, and others evenly spread over
-// the rest.
-func (s *Search) chosen(rows [][]float64, outputs []float64) []int {
-	n := len(rows)
+// chosen returns the outcome of some observations at most that stand for all:
+// the best of them, half as many as the limit, and others evenly spread over the
+// rest.
+func (o outcome) chosen(limit int) outcome {
+	n := len(o.rows)
+	if n <= limit {
+		return o
+	}
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	if n <= s.config.Limit {
-		return order
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case outputs[a] < outputs[b]:
-			return -1
-		case outputs[a] > outputs[b]:
-			return 1
-		}
-		return 0
-	})
-	best := s.config.Limit / 2
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(o.outputs[a], o.outputs[b]) })
+	best := limit / 2
 	rest := slices.Sorted(slices.Values(order[best:]))
 	chosen := order[:best:best]
-	for i := range s.config.Limit - best {
-		chosen = append(chosen, rest[i*len(rest)/(s.config.Limit-best)])
+	for i := range limit - best {
+		chosen = append(chosen, rest[i*len(rest)/(limit-best)])
 	}
 	slices.Sort(chosen)
-	return chosen
+	return outcome{pick(o.rows, chosen), pick(o.outputs, chosen)}
 }
 
 func pick[T any](from []T, indices []int) []T {

@@ -17,7 +17,7 @@ import (
 func (s *Search) ProposeByTrees(d Data, rule Rule, c forest.Config, seed uint64, random func() float64) [][]float64 {
 	o := d.objective(0)
 	if d.Objectives > 1 {
-		o = d.scalarised(random)
+		o = d.scalarised(randomWeights(d.Objectives, random))
 	}
 	worst := slices.Max(o.outputs)
 	for i := range o.outputs {
