@@ -51,6 +51,7 @@ func (d *Data) constraints() int {
 type outcome struct {
 	rows    []int // into the observations
 	outputs []float64
+	warp    gp.Warp // of an objective: from losses to outputs
 }
 
 // objective returns the outputs of an objective. Those of failures are as bad
@@ -75,9 +76,9 @@ func (d *Data) objective(k int) outcome {
 			all[i], n = losses[n], n+1
 		}
 	}
-	w := gp.NewWarp(all)
+	o.warp = gp.NewWarp(all)
 	for i, v := range all {
-		o.outputs[i] = w.At(v)
+		o.outputs[i] = o.warp.At(v)
 	}
 	return o
 }

@@ -36,6 +36,44 @@ func (s *Search) model(d Data, of outcomes) *gp.Model {
 // fitLimit is how many observations a kernel is found from at most.
 const fitLimit = 150
 
+// Surrogate predicts an objective.
+type Surrogate struct {
+	features features
+	model    *gp.Model
+	outcome  outcome
+}
+
+// Surrogate returns the model of an objective, for at least one observation.
+func (s *Search) Surrogate(d Data, objective int) Surrogate {
+	of := func(d *Data) outcome { return d.objective(objective) }
+	return Surrogate{s.features, s.model(d, of), of(&d).chosen(s.config.Limit)}
+}
+
+// Predict returns mean and deviation of the objective's loss at a point, in the
+// unit of the losses, without the noise of an evaluation.
+func (s Surrogate) Predict(point []float64) (mean, deviation float64) {
+	output, variance := s.model.Predict(s.features.of(point))
+	mean, slope := s.outcome.warp.Unwarp(output)
+	return mean, math.Sqrt(variance) * slope
+}
+
+// LeaveOneOut returns which observations the model has, by index, and what loss
+// it would predict for each of them from the others.
+func (s Surrogate) LeaveOneOut() (observations []int, losses []float64) {
+	losses = s.model.LeaveOneOut()
+	for i, output := range losses {
+		losses[i], _ = s.outcome.warp.Unwarp(output)
+	}
+	return s.outcome.rows, losses
+}
+
+// Noise returns the deviation of evaluations of one point, in the unit of the
+// losses.
+func (s Surrogate) Noise() float64 {
+	_, slope := s.outcome.warp.Unwarp(0)
+	return math.Sqrt(s.model.Kernel().Noise) * slope
+}
+
 // stage returns the number of observations, at most n, with which the kernel
 // for n was found.
 func stage(n int) int {
@@ -111,7 +149,7 @@ func (o outcome) chosen(limit int) outcome {
 		chosen = append(chosen, rest[i*len(rest)/(limit-best)])
 	}
 	slices.Sort(chosen)
-	return outcome{pick(o.rows, chosen), pick(o.outputs, chosen)}
+	return outcome{pick(o.rows, chosen), pick(o.outputs, chosen), o.warp}
 }
 
 func pick[T any](from []T, indices []int) []T {

@@ -4,6 +4,7 @@ package gp
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +86,19 @@ func TestGiven(t *testing.T) {
 		wantMean, wantVariance := all.Predict(x)
 		if math.Abs(mean-wantMean) > 1e-9 || math.Abs(variance-wantVariance) > 1e-9 {
 			t.Errorf("at %v: %v, %v: want %v, %v", x, mean, variance, wantMean, wantVariance)
+		}
+	}
+}
+
+func TestLeaveOneOut(t *testing.T) {
+	t.Parallel()
+	inputs, outputs := example(12, 3)
+	k := Kernel{Lengths: []float64{0.4, 1, 2}, Scale: 1.5, Trend: 0.2, Noise: 1e-3}
+	means := New(k, []int{0, 1, 2}, inputs, outputs).LeaveOneOut()
+	for i := range inputs {
+		others := New(k, []int{0, 1, 2}, slices.Delete(slices.Clone(inputs), i, i+1), slices.Delete(slices.Clone(outputs), i, i+1))
+		if want := others.Mean(inputs[i]); math.Abs(means[i]-want) > 1e-8 {
+			t.Errorf("observation %d: %v, want %v", i, means[i], want)
 		}
 	}
 }

@@ -51,3 +51,10 @@ func NewWarp(values []float64) Warp {
 func (w Warp) At(value float64) float64 {
 	return (min((value/2-w.least/2)/w.unit, worst) - w.mean) / w.deviation
 }
+
+// Unwarp returns the value that has an output, and how much the value changes
+// as the output does, where the output is not that of the worst values.
+func (w Warp) Unwarp(output float64) (value, slope float64) {
+	slope = 2 * w.deviation * w.unit
+	return 2 * ((output*w.deviation+w.mean)*w.unit + w.least/2), slope
+}

@@ -10,6 +10,16 @@ import (
 	"pgregory.net/rapid"
 )
 
+func TestUnwarp(t *testing.T) {
+	t.Parallel()
+	w := NewWarp([]float64{3, 5, 4, 9, 3.5})
+	for _, v := range []float64{3, 4.25, 9, -7} {
+		if got, slope := w.Unwarp(w.At(v)); math.Abs(got-v) > 1e-12 || math.Abs(slope*(w.At(v+1)-w.At(v))-1) > 1e-12 {
+			t.Errorf("%v comes back as %v with slope %v", v, got, slope)
+		}
+	}
+}
+
 // TestWarp checks what holds of every map: outputs are finite, in the order of
 // the values, and have mean 0 and variance 1 unless all are the same.
 func TestWarp(t *testing.T) {
