@@ -26,7 +26,7 @@ type cmaes struct {
 	told      int
 	known     int
 	companion companion
-	past      []snapshot // states at the beginning of generations, newest last
+	past      []snapshot // earlier states, newest last
 	now       snapshot
 }
 
@@ -46,20 +46,18 @@ func (s *cmaes) Sample(ctx context.Context, h *History) (Point, error) {
 	if err := s.follow(ctx, h); err != nil {
 		return Point{}, err
 	}
-	var candidates [][]float64
-	if len(s.numbers) > 0 {
-		candidates = s.now.search.Candidates()
-	}
-	numbers, extra := newStream(s.seed, uint64(h.Len())), h.Len()
-	p, err := novel(h, len(candidates)+draws/4, func() Point {
+	numbers, place, extra := newStream(s.seed, uint64(h.Len())), 0, h.Len()
+	p, err := novel(h, draws, func() Point {
 		u := make([]float64, s.space.Len())
-		switch {
-		case len(candidates) > 0:
-			s.place(u, candidates[0])
-			candidates = candidates[1:]
-		case len(s.numbers) > 0:
-			s.place(u, s.now.search.Extra(extra))
-			extra += 1 << 20
+		if len(s.numbers) > 0 {
+			var proposal []float64
+			if proposal, place = s.now.search.Candidate(place); proposal == nil {
+				proposal = s.now.search.Extra(extra)
+				extra += 1 << 20
+			}
+			for k, i := range s.numbers {
+				u[i] = proposal[k]
+			}
 		}
 		return s.companion.complete(s.space, u, s.others, numbers)
 	})
@@ -67,12 +65,6 @@ func (s *cmaes) Sample(ctx context.Context, h *History) (Point, error) {
 		return Point{}, err
 	}
 	return p, ctx.Err()
-}
-
-func (s *cmaes) place(u, numbers []float64) {
-	for k, i := range s.numbers {
-		u[i] = numbers[k]
-	}
 }
 
 // follow brings the state up to date with a history. Results count in the
@@ -121,8 +113,10 @@ func (s *cmaes) begin(h *History) {
 	}
 }
 
-// keptSnapshots is the number of generations to go back without beginning anew.
-const keptSnapshots = 12
+const (
+	snapshotEvery = 16 // results, at least: what is to be told again after a rewind
+	keptSnapshots = 16 // to go back to without beginning anew
+)
 
 // rewind takes the state back to before a suggestion.
 func (s *cmaes) rewind(index int) {
@@ -138,15 +132,15 @@ func (s *cmaes) tell(h *History, t Trial) {
 	if len(t.Values) > 0 && t.State != Infeasible {
 		value = h.Direction().loss(t.Value())
 	}
-	before := s.now.search.Generation()
 	s.now.search.Tell(s.unit(t.Point), value, t.Violation())
 	s.now.last = t.Index
-	if s.now.search.Generation() > before {
-		if len(s.past) > keptSnapshots {
-			s.past = slices.Delete(s.past, 1, 2) // the first is for beginning anew
-		}
-		s.past = append(s.past, snapshot{s.now.search.Clone(), s.now.last})
+	if t.Index-s.past[len(s.past)-1].last < snapshotEvery {
+		return
 	}
+	if len(s.past) > keptSnapshots {
+		s.past = slices.Delete(s.past, 1, 2) // the first is for beginning anew
+	}
+	s.past = append(s.past, snapshot{s.now.search.Clone(), s.now.last})
 }
 
 // compare orders trials that have values from the best to the worst by the

@@ -226,7 +226,7 @@ func (d *Distribution) addOuter(w float64, y []float64) {
 }
 
 // decompose computes B and D anew when C has changed enough to be worth its
-// cost, after 1/(10n(c_1 + c_μ)) generations.
+// cost, after 1/(5n(c_1 + c_μ)) generations.
 func (d *Distribution) decompose() {
 	n := len(d.mean)
 	if d.separable {
@@ -236,7 +236,7 @@ func (d *Distribution) decompose() {
 		}
 		return
 	}
-	if float64(d.generation-d.decomposed) < 1/(10*float64(n)*(d.rankOne+d.rankParents)) {
+	if float64(d.generation-d.decomposed) < 1/(5*float64(n)*(d.rankOne+d.rankParents)) {
 		return
 	}
 	d.decomposed = d.generation

@@ -29,11 +29,19 @@ const (
 	patience  = 32  // a fit follows when the archive has grown by one part in so many
 )
 
+// remember adds a sample to the archive, which keeps as many as a model needs.
+func (s *Search) remember(p sample) {
+	s.seen++
+	s.archive = append(s.archive, p)
+	if most := window*mostTerms + s.dist.Size(); len(s.archive) >= 2*most {
+		s.archive = slices.Clone(s.archive[len(s.archive)-most:])
+	}
+}
+
 // learn fits the model anew if there is enough news, and reports whether it
 // orders the last evaluations as they are.
 func (s *Search) learn() bool {
-	grown := len(s.archive) - s.fitted
-	if s.model != nil && grown*patience < len(s.archive) {
+	if s.model != nil && (s.seen-s.fitted)*patience < s.seen {
 		return false
 	}
 	n, form := len(s.dist.mean), linear
@@ -46,13 +54,14 @@ func (s *Search) learn() bool {
 	if count > mostTerms || float64(len(s.archive)) < surplus*float64(count) {
 		return false
 	}
-	s.fitted = len(s.archive)
+	s.fitted = s.seen
 	recent := s.archive[max(0, len(s.archive)-max(window*count, s.dist.Size(), judged)):]
 	values, lo, hi := bounded(recent)
 	if s.model = fit(recent, values, form); s.model == nil {
 		return false
 	}
 	s.model.lo, s.model.hi = lo, hi
+	s.sort()
 	first := max(0, len(recent)-judged)
 	predicted := make([]float64, 0, judged)
 	for _, p := range recent[first:] {

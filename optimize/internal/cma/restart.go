@@ -89,5 +89,5 @@ func (s *Search) restart() {
 	} else {
 		d.begin(s.dist)
 	}
-	s.archive, s.model, s.fitted = nil, nil, 0
+	s.archive, s.seen, s.model, s.fitted = nil, 0, nil, 0
 }

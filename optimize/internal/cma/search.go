@@ -52,10 +52,13 @@ type Search struct {
 	dist       *Distribution
 	generation int
 	candidates []candidate
+	told       []bool   // by candidate
+	order      []int    // of candidates, the most promising first
 	results    []result // of this generation
-	archive    []sample // of this descent
+	archive    []sample // the newest of this descent
+	seen       int      // results of this descent
 	model      *model
-	fitted     int // size of the archive that the model was fitted to
+	fitted     int // value of seen when the model was fitted
 	descent    descent
 }
 
@@ -65,7 +68,6 @@ type candidate struct {
 	inside  []float64 // folded into the cube
 	rounded []float64 // as evaluated
 	foreign bool
-	told    bool
 }
 
 // result is a member of a generation with its rank: by violation, then value.
@@ -90,9 +92,8 @@ func NewSearch(c Config) *Search {
 func (s *Search) Clone() *Search {
 	c := *s
 	c.dist = s.dist.clone()
-	c.candidates = slices.Clone(s.candidates)
-	c.results = slices.Clone(s.results)
-	c.archive = slices.Clip(s.archive)
+	c.told = slices.Clone(s.told)
+	c.results, c.archive = slices.Clip(s.results), slices.Clip(s.archive)
 	c.descent.history = slices.Clip(s.descent.history)
 	return &c
 }
@@ -100,30 +101,28 @@ func (s *Search) Clone() *Search {
 // Generation returns how many generations have ended.
 func (s *Search) Generation() int { return s.generation }
 
-// Candidates returns the points of the generation that are not evaluated yet,
-// in the order in which it is best to evaluate them.
-func (s *Search) Candidates() [][]float64 {
-	type scored struct {
-		u     []float64
-		value float64
-	}
-	var left []scored
-	for _, c := range s.candidates {
-		if c.told {
-			continue
+// Candidate returns a point of the generation that is not evaluated yet: that at
+// a place, from 0, of the order in which it is best to evaluate them, or the
+// next after it, and the place that follows. It is nil when there is none.
+func (s *Search) Candidate(place int) (u []float64, following int) {
+	for ; place < len(s.order); place++ {
+		if k := s.order[place]; !s.told[k] {
+			return s.candidates[k].inside, place + 1
 		}
-		value := 0.0
-		if s.model != nil {
-			value = s.model.predict(c.rounded)
+	}
+	return nil, place
+}
+
+// sort has the most promising candidates come first.
+func (s *Search) sort() {
+	s.order = make([]int, len(s.candidates))
+	values := make([]float64, len(s.candidates))
+	for k, c := range s.candidates {
+		if s.order[k] = k; s.model != nil {
+			values[k] = s.model.predict(c.rounded)
 		}
-		left = append(left, scored{c.inside, value})
 	}
-	slices.SortStableFunc(left, func(a, b scored) int { return cmp.Compare(a.value, b.value) })
-	points := make([][]float64, len(left))
-	for i := range left {
-		points[i] = left[i].u
-	}
-	return points
+	slices.SortStableFunc(s.order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 }
 
 // Extra returns a point of the distribution that is not one of the generation,
@@ -137,11 +136,11 @@ const attempts = 10
 // again a few times, and then folded back into it at the bounds.
 func (s *Search) candidate(k int) candidate {
 	n := len(s.dist.mean)
-	z := make([]float64, n*attempts)
-	s.config.Normal(s.generation, k, z)
 	var x []float64
+	z := make([]float64, n)
 	for i := range attempts {
-		if x = s.dist.Draw(z[i*n : i*n+n]); isInside(x) {
+		s.config.Normal(s.generation, k*attempts+i, z)
+		if x = s.dist.Draw(z); isInside(x) {
 			break
 		}
 	}
@@ -171,7 +170,7 @@ func fold(x float64) float64 {
 // model, where there is one.
 func (s *Search) draw() {
 	s.candidates = make([]candidate, 0, s.dist.Size())
-	s.results = s.results[:0:0]
+	s.results = nil
 	if s.model != nil {
 		x := s.model.optimum(s.dist)
 		s.candidates = append(s.candidates, candidate{x: x, inside: x, rounded: s.config.Round(x), foreign: true})
@@ -179,6 +178,8 @@ func (s *Search) draw() {
 	for k := len(s.candidates); k < s.dist.Size(); k++ {
 		s.candidates = append(s.candidates, s.candidate(k))
 	}
+	s.told = make([]bool, len(s.candidates))
+	s.sort()
 }
 
 // Tell tells what came of a point, which is as Round returns it: a value to be
@@ -190,9 +191,9 @@ func (s *Search) Tell(rounded []float64, value, violation float64) {
 		value = math.Inf(1)
 	}
 	member := Member{X: rounded, Foreign: true}
-	for i := range s.candidates {
-		if c := &s.candidates[i]; !c.told && slices.Equal(c.rounded, rounded) {
-			c.told = true
+	for k, c := range s.candidates {
+		if !s.told[k] && slices.Equal(c.rounded, rounded) {
+			s.told[k] = true
 			member = Member{X: c.x, Foreign: c.foreign}
 			break
 		}
@@ -201,7 +202,7 @@ func (s *Search) Tell(rounded []float64, value, violation float64) {
 	if violation > 0 {
 		value = math.Inf(1)
 	}
-	s.archive = append(s.archive, sample{rounded, value})
+	s.remember(sample{rounded, value})
 	if len(s.results) >= s.dist.Size() || s.config.Model && s.foresee() {
 		s.endGeneration()
 	}
@@ -213,8 +214,8 @@ func (s *Search) foresee() bool {
 	if !s.learn() {
 		return false
 	}
-	for _, c := range s.candidates {
-		if !c.told {
+	for k, c := range s.candidates {
+		if !s.told[k] {
 			s.results = append(s.results, result{Member{c.x, c.foreign}, 0, s.model.value(c.rounded)})
 		}
 	}
@@ -222,6 +223,7 @@ func (s *Search) foresee() bool {
 }
 
 func (s *Search) endGeneration() {
+	s.results = slices.Clone(s.results) // which clones of the search share
 	slices.SortStableFunc(s.results, func(a, b result) int {
 		return cmp.Or(cmp.Compare(a.violation, b.violation), cmp.Compare(a.value, b.value))
 	})
