@@ -173,6 +173,7 @@ func makers() map[string]maker {
 		"halton":               haltonAlgorithm(),
 		"tpe":                  tpeAlgorithm(),
 		"multivariate-tpe":     multivariateTPEAlgorithm(),
+		"auto":                 autoAlgorithm(),
 		"bayesianoptimization": bayesianAlgorithm(),
 		"cmaes":                cmaesAlgorithm(),
 		"nsga2":                nsga2Algorithm(),

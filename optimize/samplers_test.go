@@ -42,3 +42,15 @@ func TestPlainSobol(t *testing.T) {
 		IgnoresResults: true, IgnoresSeed: true,
 	})
 }
+
+func TestAuto(t *testing.T) {
+	t.Parallel()
+	optimizetest.Run(t, optimizetest.Subject{
+		New: func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
+			c := optimize.DefaultAutoConfig()
+			c.Modelled, c.Parameters = 15, 4 // so that each sampler has its turn
+			return optimize.NewAuto(space, seed, optimize.Budget{}, c)
+		},
+		Objectives: 4,
+	})
+}

@@ -11,12 +11,12 @@ import (
 
 // Options say how a [Study] searches.
 type Options struct {
-	// Sampler suggests the points; nil is random with Seed.
+	// Sampler suggests the points; nil is [NewAuto] with Seed and Budget.
 	Sampler Sampler
 	// Directions say which values of each objective are better; none is one
 	// objective that is minimised.
 	Directions []Direction
-	// Seed and Budget are for the default sampler.
+	// Seed and Budget are for the sampler where Sampler is nil.
 	Seed   uint64
 	Budget Budget
 	// Stopping is the rule by which [Study.Report] stops trials; nil stops
@@ -40,7 +40,7 @@ type Study struct {
 // NewStudy returns a study of a space that nothing is known of.
 func NewStudy(space *Space, o Options) *Study {
 	if o.Sampler == nil {
-		o.Sampler = NewRandom(o.Seed)
+		o.Sampler = mustAuto(space, o.Seed, o.Budget)
 	}
 	s := ResumeStudy(NewHistory(space, o.Directions...), o.Sampler)
 	s.rule = o.Stopping
