@@ -23,6 +23,7 @@
 //
 // # Samplers
 //
+//   - auto, the default, chooses one of the others for each suggestion.
 //   - random draws each point from the distributions of its parameters.
 //   - grid visits every point of a finite space.
 //   - sobol spreads points evenly, by a scrambled Sobol sequence; halton by a
