@@ -36,19 +36,19 @@ type FidelityConfig struct {
 	Eta float64
 	// Configurations makes the sampler from which new configurations come, for
 	// the space without the resource; nil is random. Each configuration is one
-	// trial of its history, in the order in which they began: Pending before
-	// it has a result, and Failed or Infeasible where its last trial is.
-	// Otherwise it is Complete, with its values on the highest rung that at
-	// least MinPoints configurations have reached, or Stopped below that rung,
-	// with the values of the highest rung it has reached, and that rung's
-	// number, from 1, as its step. A sampler that learns from early stopping
-	// has so all that there is to learn from, and never compares values of
-	// trials that used different amounts of the resource.
+	// trial of its history, in the order in which they began, with the values
+	// that it has on the highest rung that at least MinPoints configurations
+	// have values on. One that has none there is Pending, or Failed or
+	// Infeasible where a trial of it was. So values of trials that had
+	// different amounts of the resource are never compared. Configurations are
+	// random until twice MinPoints have values in that history: this is so
+	// again whenever it comes to the next rung, which keeps a model that was
+	// misled by curves that cross from ruling the search.
 	Configurations func(space *Space, seed uint64) (Sampler, error)
 	// MinPoints is how many configurations must have values on a rung for that
 	// to be the one to learn from, at least 1. The default, 0, is one more than
-	// the space has parameters without the resource, the least that can
-	// support a model, as in BOHB.
+	// the space has parameters without the resource, as in BOHB (Falkner et al.,
+	// "BOHB: robust and efficient hyperparameter optimization at scale", 2018).
 	MinPoints int
 }
 

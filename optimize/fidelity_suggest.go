@@ -48,16 +48,9 @@ func (f *fidelity) promotion(b *fidelityBoard, i int) Point {
 // sampler, or where it has none that is new, a random one.
 func (f *fidelity) begin(ctx context.Context, b *fidelityBoard, bracket, rung int) (Point, error) {
 	numbers := newStream(f.seed, uint64(b.history.Len()))
-	var first *Point
-	if f.inner != nil {
-		switch c, err := f.inner.Sample(ctx, f.view(b)); {
-		case err == nil:
-			first = &c
-		case !errors.Is(err, ErrExhausted):
-			return Point{}, err
-		}
-	} else if c, ok := f.configurations.draw(numbers, draws, b.unseen); ok {
-		first = &c
+	first, err := f.proposal(ctx, b, numbers)
+	if err != nil {
+		return Point{}, err
 	}
 	p, err := novel(b.history, draws, func() Point {
 		c, _ := f.configurations.draw(numbers, 1, func(Point) bool { return true })
@@ -70,6 +63,26 @@ func (f *fidelity) begin(ctx context.Context, b *fidelityBoard, bracket, rung in
 		return p, err // where nothing else is left, a point that is on no rung
 	}
 	return p.WithLabels(map[string]string{LabelBracket: strconv.Itoa(bracket), LabelRung: strconv.Itoa(rung)}), nil
+}
+
+// proposal returns a configuration to begin with, or nil where none is new.
+func (f *fidelity) proposal(ctx context.Context, b *fidelityBoard, numbers *stream) (*Point, error) {
+	if f.inner != nil {
+		if v, values := f.view(b); values >= 2*f.MinPoints {
+			c, err := f.inner.Sample(ctx, v)
+			switch {
+			case errors.Is(err, ErrExhausted):
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
+			return &c, nil
+		}
+	}
+	if c, ok := f.configurations.draw(numbers, draws, b.unseen); ok {
+		return &c, nil
+	}
+	return nil, nil
 }
 
 // unseen reports whether a configuration is feasible and new.

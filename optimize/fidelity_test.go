@@ -357,14 +357,17 @@ func TestView(t *testing.T) {
 	add(0.3, 2, 5, Values(23)) // 6
 	add(0.4, 0, -1, Result{State: Failed})
 	add(0.5, 0, -1, Result{}) // 8: runs
-	got := f.view(f.read(h))
+	got, values := f.view(f.read(h))
+	if values != 2 {
+		t.Errorf("the view has %d values, want 2", values)
+	}
 	var lines []string
 	for i := range got.Len() {
 		trial := got.Trial(i)
 		lines = append(lines, fmt.Sprintf("%v %d %v step %d", trial.Point, trial.State, trial.Values, trial.Step))
 	}
 	want := []string{
-		fmt.Sprintf("x=0.1 %d [1] step 1", Stopped),
+		fmt.Sprintf("x=0.1 %d [] step 0", Pending), // it has no value on rung 1
 		fmt.Sprintf("x=0.2 %d [12] step 0", Complete),
 		fmt.Sprintf(" %d [] step 0", Lost),
 		fmt.Sprintf("x=0.3 %d [13] step 0", Complete),

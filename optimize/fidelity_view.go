@@ -4,20 +4,27 @@ package optimize
 
 import "slices"
 
-// view returns the history of the configurations; see [FidelityConfig].
-func (f *fidelity) view(b *fidelityBoard) *History {
+// view returns the history of the configurations, and how many of them have
+// values there; see [FidelityConfig].
+func (f *fidelity) view(b *fidelityBoard) (v *History, values int) {
 	model := f.modelRung(b)
-	known := make([]fidelityKnown, b.configurations.Len())
-	for i := range known {
-		known[i].level = -1
-	}
+	known := make([]Result, b.configurations.Len())
 	for i, run := range b.runs {
-		known[run.configuration].learn(&b.history.trials[i].Result, run.level, model)
+		r := &known[run.configuration]
+		switch t := &b.history.trials[i]; {
+		case t.State == Failed || t.State == Infeasible:
+			if !r.Complete() {
+				*r = t.Result
+			}
+		case t.Complete() && run.level >= model && !r.Complete():
+			*r = t.Result
+			values++
+		}
 	}
-	v := *b.configurations
+	copied := *b.configurations
+	v = &copied
 	v.trials = slices.Clone(v.trials)
-	for i := range known {
-		r := known[i].result(model)
+	for i, r := range known {
 		if r.State == Pending || v.trials[i].State == Lost {
 			continue
 		}
@@ -31,9 +38,10 @@ func (f *fidelity) view(b *fidelityBoard) *History {
 	for _, t := range b.history.known {
 		if f.level(b.history.space, t.Point) == model {
 			v.known = append(v.known, Trial{Index: -1, Point: f.drop(t.Point), Result: t.Result})
+			values++
 		}
 	}
-	return &v
+	return v, values
 }
 
 // modelRung returns the rung to learn from.
@@ -50,40 +58,4 @@ func (f *fidelity) modelRung(b *fidelityBoard) int {
 		}
 	}
 	return 0
-}
-
-// fidelityKnown is what is known of a configuration.
-type fidelityKnown struct {
-	values Result // on the level
-	level  int    // the lowest from the model's rung on, or below it the highest; -1 for none
-	ended  State  // Failed or Infeasible where the last trial is
-}
-
-// learn takes in what came of a trial of the configuration, each after those
-// with less of the resource.
-func (k *fidelityKnown) learn(r *Result, level, model int) {
-	switch {
-	case r.State == Failed || r.State == Infeasible:
-		k.ended = r.State
-	case (r.Complete() || r.State == Stopped && len(r.Values) > 0) && k.level < model && level > k.level:
-		k.values, k.level = *r, level
-	}
-}
-
-func (k *fidelityKnown) result(model int) Result {
-	switch {
-	case k.level >= model && k.values.Complete():
-		return k.values
-	case k.ended != Pending:
-		return Result{State: k.ended}
-	case k.level < 0:
-		return Result{}
-	}
-	r := k.values
-	r.Step = k.level + 1
-	if r.State == Stopped { // which did not get so far
-		r.Step = k.level
-	}
-	r.State = Stopped
-	return r
 }
