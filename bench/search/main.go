@@ -52,7 +52,7 @@ func read(arguments []string) (o options, err error) {
 	f.StringVar(&o.parallel, "parallel", "1", "how many points are pending: 1, 10 or 1,10")
 	f.IntVar(&o.budget, "budget", 100, "trials of a search")
 	f.IntVar(&o.jobs, "jobs", min(2, runtime.NumCPU()), "searches at once")
-	f.DurationVar(&o.limit, "limit", time.Minute, "time that an optimiser may spend on one search")
+	f.DurationVar(&o.limit, "limit", time.Minute, "processor time that an optimiser may spend on one search")
 	f.StringVar(&o.out, "out", "", "file of runs; those in it are not run again")
 	f.BoolVar(&o.again, "again", false, "run also what the file of runs has")
 	f.StringVar(&o.cache, "cache", defaultCache(), "directory of the peers' environments")

@@ -38,7 +38,8 @@ type Run struct {
 	Steps []Step `json:"steps"`
 	// Duplicates counts points that were suggested while they were pending.
 	Duplicates int `json:"duplicates,omitempty"`
-	// Seconds were spent on asking and telling.
+	// Seconds were spent on asking and telling: processor time of a peer, time
+	// by the clock of ours.
 	Seconds float64 `json:"seconds"`
 	// Ended says why fewer trials were told than were to be.
 	Ended string `json:"ended,omitempty"`

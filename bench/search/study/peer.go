@@ -116,8 +116,8 @@ func (s *PeerSession) Load(ctx context.Context, count int) (Load, error) {
 	return Load{CPU: time.Duration(r.CPU * 1e9), Bytes: r.Bytes}, err
 }
 
-// CPU returns the processor time of all operations so far.
-func (s *PeerSession) CPU() time.Duration { return s.cpu }
+// Spent returns the processor time of all operations so far.
+func (s *PeerSession) Spent() time.Duration { return s.cpu }
 
 func (s *PeerSession) call(ctx context.Context, q request) (reply, error) {
 	if s.optimiser.process == nil {

@@ -47,22 +47,27 @@ type Session interface {
 // ErrExhausted says that every point of a finite space was suggested.
 var ErrExhausted = errors.New("space is exhausted")
 
-// reserve is how long a single ask may outlast the limit of a search before
-// its process is ended.
-const reserve = 30 * time.Second
+// Spender is a session that knows how much processor time it has used. The time
+// of others is taken by the clock.
+type Spender interface{ Spent() time.Duration }
+
+// patience is how many times the limit of a search a single answer may take by
+// the clock, on a machine that has other things to do, before its process is
+// ended.
+const patience = 4
 
 // Run runs a search. An optimiser that spends more than limit on asking and
 // telling, or fails, ends it early, which the run says; the error is of the
 // problem or the context alone.
 func Run(ctx context.Context, o Optimiser, name string, p *problem.Problem, s Setup, limit time.Duration) (result.Run, error) {
 	r := &runner{
-		problem: p, setup: s,
+		problem: p, setup: s, limit: limit,
 		order: rand.New(rand.NewPCG(s.Seed, 1)),
 		run:   result.Run{Key: result.Key{Problem: p.Name, Optimiser: name, Seed: s.Seed, Parallel: s.Parallel}, Trials: s.Trials},
 		best:  math.Inf(1),
 	}
-	err := r.search(ctx, o, limit)
-	r.run.Seconds = math.Round(1e4*r.spent.Seconds()) / 1e4
+	err := r.search(ctx, o)
+	r.run.Seconds = math.Round(1e4*r.spent().Seconds()) / 1e4
 	return r.run, err
 }
 
@@ -73,7 +78,9 @@ type runner struct {
 	run     result.Run
 	best    float64 // observed
 	asked   int
-	spent   time.Duration
+	session Session
+	clock   time.Duration // spent on asking and telling
+	limit   time.Duration
 	pending []trial
 }
 
@@ -82,13 +89,13 @@ type trial struct {
 	point problem.Point
 }
 
-func (r *runner) search(ctx context.Context, o Optimiser, limit time.Duration) error {
-	session, err := o.Begin(ctx, r.problem, r.setup)
-	if err != nil {
+func (r *runner) search(ctx context.Context, o Optimiser) (err error) {
+	if r.session, err = o.Begin(ctx, r.problem, r.setup); err != nil {
+		r.session = nil
 		return r.end(ctx, fmt.Sprintf("cannot begin: %v", err))
 	}
 	for r.run.Told < r.setup.Trials {
-		if err := r.fill(ctx, session, limit); err != nil {
+		if err := r.fill(ctx); err != nil {
 			return r.end(ctx, err.Error())
 		}
 		if len(r.pending) == 0 {
@@ -101,23 +108,23 @@ func (r *runner) search(ctx context.Context, o Optimiser, limit time.Duration) e
 		if err != nil {
 			return fmt.Errorf("cannot evaluate %s: %w", r.problem.Name, err)
 		}
-		if err := r.timed(ctx, limit, func(ctx context.Context) error { return session.Tell(ctx, t.index, value.Observed) }); err != nil {
+		if err := r.timed(ctx, func(ctx context.Context) error { return r.session.Tell(ctx, t.index, value.Observed) }); err != nil {
 			return r.end(ctx, err.Error())
 		}
 		r.note(value)
-		if r.spent > limit && r.run.Told < r.setup.Trials {
-			return r.end(ctx, fmt.Sprintf("spent its limit of %v", limit))
+		if r.spent() > r.limit && r.run.Told < r.setup.Trials {
+			return r.end(ctx, fmt.Sprintf("spent its limit of %v", r.limit))
 		}
 	}
 	return nil
 }
 
 // fill asks until as many points are pending as may be.
-func (r *runner) fill(ctx context.Context, session Session, limit time.Duration) error {
+func (r *runner) fill(ctx context.Context) error {
 	for len(r.pending) < r.setup.Parallel && r.asked < r.setup.Trials {
 		var point problem.Point
-		err := r.timed(ctx, limit, func(ctx context.Context) (err error) {
-			point, err = session.Ask(ctx)
+		err := r.timed(ctx, func(ctx context.Context) (err error) {
+			point, err = r.session.Ask(ctx)
 			return err
 		})
 		if errors.Is(err, ErrExhausted) {
@@ -135,13 +142,21 @@ func (r *runner) fill(ctx context.Context, session Session, limit time.Duration)
 }
 
 // timed counts what an operation takes.
-func (r *runner) timed(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, max(limit-r.spent, 0)+reserve)
+func (r *runner) timed(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience*max(r.limit, time.Second))
 	defer cancel()
 	began := time.Now()
 	err := f(ctx)
-	r.spent += time.Since(began)
+	r.clock += time.Since(began)
 	return err
+}
+
+// spent is what the optimiser has used.
+func (r *runner) spent() time.Duration {
+	if s, ok := r.session.(Spender); ok {
+		return s.Spent()
+	}
+	return r.clock
 }
 
 func same(a, b []float64) bool {
