@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -182,6 +183,18 @@ func (w *workshop) prepare(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
+}
+
+// told returns the versions of the peers' packages, and which cannot be had.
+func (w *workshop) told() string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(w.versions)) {
+		texts = append(texts, name+" "+w.versions[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.broken)) {
+		texts = append(texts, fmt.Sprintf("%s cannot be had (%v)", name, w.broken[name]))
+	}
+	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
 // optimiser returns a new optimiser by name. It is safe for several goroutines

@@ -4,13 +4,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -34,13 +34,14 @@ func main() {
 type options struct {
 	parts, scale, problems, dims, optimisers, parallel, out, cache, peers string
 	first, n, sample, seeds, budget, jobs                                 int
+	past, wide                                                            string
 	limit                                                                 time.Duration
 	again                                                                 bool
 }
 
 func read(arguments []string) (o options, err error) {
 	f := flag.NewFlagSet("search", flag.ContinueOnError)
-	f.StringVar(&o.parts, "parts", "quality", "what to measure: quality, cost, fidelity; separated by commas")
+	f.StringVar(&o.parts, "parts", "quality", "what to measure: quality, cost; separated by commas")
 	f.StringVar(&o.scale, "scale", "", "a set of searches with a name, written to bench/results: smoke (minutes), quick (half an hour on two cores) or full (hours); \"\" for what the other flags say")
 	f.StringVar(&o.problems, "problems", "bbob", "families: "+strings.Join(problem.Families, ", "))
 	f.StringVar(&o.dims, "dims", "5", "dimensions of bbob and noisy")
@@ -53,6 +54,8 @@ func read(arguments []string) (o options, err error) {
 	f.IntVar(&o.budget, "budget", 100, "trials of a search")
 	f.IntVar(&o.jobs, "jobs", min(2, runtime.NumCPU()), "searches at once")
 	f.DurationVar(&o.limit, "limit", time.Minute, "processor time that an optimiser may spend on one search")
+	f.StringVar(&o.past, "past", "100,1000,10000", "cost: trials before")
+	f.StringVar(&o.wide, "parameters", "5,20,100", "cost: parameters")
 	f.StringVar(&o.out, "out", "", "file of runs; those in it are not run again")
 	f.BoolVar(&o.again, "again", false, "run also what the file of runs has")
 	f.StringVar(&o.cache, "cache", defaultCache(), "directory of the peers' environments")
@@ -76,26 +79,35 @@ func run(ctx context.Context, arguments []string) error {
 	if o.scale != "" && o.out == "" {
 		o.out = filepath.Join("bench", "results", "search", o.scale+".jsonl")
 	}
-	for _, part := range strings.Split(o.parts, ",") {
-		measure, ok := map[string]func(context.Context, options) (string, error){
-			"quality": quality,
-		}[part]
-		if !ok {
-			return fmt.Errorf("unknown part %q: want quality, cost or fidelity", part)
+	for _, name := range strings.Split(o.parts, ",") {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return fmt.Errorf("unknown part %q: want quality or cost", name)
 		}
-		text, err := measure(ctx, o)
+		text, err := parts[i].measure(ctx, o)
 		if err != nil {
-			return fmt.Errorf("cannot measure %s: %w", part, err)
+			return fmt.Errorf("cannot measure %s: %w", name, err)
 		}
 		fmt.Print(text)
 		if o.scale != "" {
-			name := map[string]string{"quality": "search"}[part]
-			if err := os.WriteFile(filepath.Join("bench", "results", name+".md"), []byte(text), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join("bench", "results", parts[i].file), []byte(text), 0o644); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// part is something to measure. It returns a page in Markdown, which a run of a
+// scale writes to bench/results.
+type part struct {
+	name, file string
+	measure    func(ctx context.Context, o options) (string, error)
+}
+
+var parts = []part{
+	{"quality", "search.md", quality},
+	{"cost", "search-cost.md", costs},
 }
 
 // quality compares what optimisers find.
@@ -133,11 +145,7 @@ func quality(ctx context.Context, o options) (string, error) {
 	if err := e.run(ctx, tasks); err != nil {
 		return "", err
 	}
-	versions, err := json.Marshal(w.versions)
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("# search\n\nOn %d cores. Peers: %s.\n%s", runtime.NumCPU(), versions, analysis.Report(store.Runs(), twins)), nil
+	return fmt.Sprintf("# search\n\nOn %d cores. Peers: %s.\n%s", runtime.NumCPU(), w.told(), analysis.Report(store.Runs(), twins)), nil
 }
 
 // campaigns returns the searches that the flags ask for.

@@ -17,7 +17,11 @@ func (r *Runs) writeTwins(b *strings.Builder, twins []Twin) {
 	rows := [][]string{{"ours", "peer", "in parallel", "family", "trials", "better–worse–equal", "P", "our gap ÷ theirs"}}
 	for _, twin := range twins {
 		for _, parallel := range []int{1, 10} {
-			for _, family := range append([]string{""}, r.families()...) {
+			families := r.families()
+			if len(families) > 1 {
+				families = append([]string{""}, families...)
+			}
+			for _, family := range families {
 				for _, budget := range r.budgets {
 					blocks := r.Blocks(Select{[]string{twin.Ours, twin.Peer}, family, parallel, budget})
 					if len(blocks) == 0 {

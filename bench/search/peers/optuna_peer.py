@@ -53,12 +53,19 @@ class Adapter:
         self.study.tell(self.trials[index], value)
 
     def load(self, points, values):
+        if WHICH == "cmaes":  # which only knows points of its own making
+            for value in values:
+                self.ask()
+                self.tell(len(self.trials) - 1, value)
+            return
+
         def distribution(p):
             if p.kind == "categorical":
                 return CategoricalDistribution(p.choices)
             kind = IntDistribution if p.kind == "int" else FloatDistribution
             return kind(p.low, p.high, log=p.log)
 
+        self.trials = [None] * len(points)
         distributions = {p.name: distribution(p) for p in self.parameters}
         self.study.add_trials(
             [

@@ -60,8 +60,7 @@ class Adapter:
         rows = [[p[q.name] for q in self.parameters] for p in points]
         self.points += rows
         self.optimizer.tell(rows, list(values), fit=False)
-        self.optimizer._n_initial_points = 0
-        self.optimizer.tell(rows[0], values[0])
+        self.optimizer._n_initial_points = 1  # the next value fits the model
 
 
 serve(Adapter)
