@@ -41,7 +41,7 @@ type options struct {
 
 func read(arguments []string) (o options, err error) {
 	f := flag.NewFlagSet("search", flag.ContinueOnError)
-	f.StringVar(&o.parts, "parts", "quality", "what to measure: quality, cost; separated by commas")
+	f.StringVar(&o.parts, "parts", "quality", "what to measure: quality, cost, fidelity; separated by commas")
 	f.StringVar(&o.scale, "scale", "", "a set of searches with a name, written to bench/results: smoke (minutes), quick (half an hour on two cores) or full (hours); \"\" for what the other flags say")
 	f.StringVar(&o.problems, "problems", "bbob", "families: "+strings.Join(problem.Families, ", "))
 	f.StringVar(&o.dims, "dims", "5", "dimensions of bbob and noisy")
@@ -82,7 +82,7 @@ func run(ctx context.Context, arguments []string) error {
 	for _, name := range strings.Split(o.parts, ",") {
 		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
 		if i < 0 {
-			return fmt.Errorf("unknown part %q: want quality or cost", name)
+			return fmt.Errorf("unknown part %q: want quality, cost or fidelity", name)
 		}
 		text, err := parts[i].measure(ctx, o)
 		if err != nil {
@@ -108,6 +108,7 @@ type part struct {
 var parts = []part{
 	{"quality", "search.md", quality},
 	{"cost", "search-cost.md", costs},
+	{"fidelity", "search-fidelity.md", savings},
 }
 
 // quality compares what optimisers find.

@@ -92,7 +92,7 @@ func Synthetic(t Traits, instance uint64) Family {
 		return synthetic{
 			level: 0.1 + level + 0.15*t.Crossing*(1-slow),
 			scale: math.Exp(2.5 * t.Crossing * (slow - 0.5)),
-			power: 0.8 + 0.4*math.Abs(math.Sin(7*at[1])),
+			power: 1 + (0.05+0.15*t.Crossing)*math.Sin(7*at[1]),
 			noise: t.Noise, seed: seed ^ hash(at),
 		}
 	}

@@ -7,6 +7,7 @@ An adapter is a class with
     ask() -> {name: value}                         the next point
     tell(index, value)                             the value of point `index`, counted from 0 by asks
     load(points, values)                           optional: points of old, told at once
+    report(index, step, value), stop(index)        optional: see optuna_pruner_peer.py
 
 `parameters` is a list of Parameter. A point may leave out parameters that do
 not exist under the values of the others, or give them any value in range.
@@ -106,6 +107,11 @@ def answer(state, adapter, request):
         return {"point": {k: plain(v) for k, v in existing(state["parameters"], search.ask()).items()}}
     if op == "tell":
         search.tell(request["index"], request["value"])
+        return {}
+    if op == "report":
+        return {"stop": bool(search.report(request["index"], request["step"], request["value"]))}
+    if op == "stop":
+        search.stop(request["index"])
         return {}
     if op == "load":
         points = [draw(state["parameters"], seed) for seed in range(request["count"])]
