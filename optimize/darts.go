@@ -15,8 +15,7 @@ const OneShot = "one-shot"
 // are the trial's and in the point of the space, whose maker has checked them.
 func dartsAlgorithm() maker {
 	return maker{
-		settings: []string{randomState},
-		open:     true,
+		open: true,
 		build: func(_ *settings, p Problem) (Sampler, error) {
 			if n, finite := p.Space.Size(); !finite || n != 1 || p.Space.Parameter(0).Name != OneShot {
 				return nil, fmt.Errorf("space is not one of a one-shot search: want that of nasConfig, as package nas makes it")

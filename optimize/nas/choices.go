@@ -49,7 +49,7 @@ func (o Operation) choices(most int) ([]Choice, error) {
 	case o.Type == "":
 		return nil, errors.New("type is empty")
 	case len(o.Parameters) == 0:
-		return nil, errors.New("parameters are missing: want at least one")
+		return []Choice{{Type: o.Type}}, nil
 	}
 	space, err := optimize.NewSpace(o.Parameters...)
 	if err != nil {

@@ -57,7 +57,7 @@ func dartsSettings() []dartsSetting {
 //
 // Of an operation the first parameter says the sizes of its filter: its values
 // make a primitive each, such as separable_convolution_3x3. The operation
-// skip_connection is one primitive, whatever its parameters.
+// skip_connection, and any without parameters, is one primitive.
 func OneShot(c Config, settings []optimize.Assignment) (*optimize.Space, error) {
 	primitives, err := c.primitives()
 	var problems []error
@@ -98,7 +98,7 @@ func (c Config) primitives() ([]string, error) {
 	}
 	var names []string
 	for i, o := range c.Operations {
-		if o.Type == "skip_connection" {
+		if o.Type == "skip_connection" || len(o.Parameters) == 0 {
 			names = append(names, quote(o.Type))
 			continue
 		}

@@ -18,6 +18,7 @@ func supernet() nas.Config {
 	return nas.Config{Layers: 3, Operations: []nas.Operation{
 		{Type: "separable_convolution", Parameters: []optimize.Parameter{optimize.Categorical("filter_size", "3", "5")}},
 		{Type: "skip_connection", Parameters: []optimize.Parameter{optimize.Int("none", 1, 2)}},
+		{Type: "none"},
 		{Type: "max_pooling", Parameters: []optimize.Parameter{optimize.Discrete("filter_size", 3), optimize.Int("stride", 1, 2)}},
 	}}
 }
@@ -44,7 +45,7 @@ func TestOneShot(t *testing.T) {
 		{Name: "algorithm-settings", Value: `{'num_epochs': 50, 'w_lr': '1e-2', 'w_lr_min': 0.001, 'w_momentum': 0.9, 'w_weight_decay': 0.0003, ` +
 			`'w_grad_clip': 5.0, 'alpha_lr': 0.0003, 'alpha_weight_decay': 0.001, 'batch_size': null, 'num_workers': 4, 'init_channels': 16, ` +
 			`'print_step': 50, 'num_nodes': 4, 'stem_multiplier': 3, 'mine': 'say \'\u00e9\''}`},
-		{Name: "search-space", Value: "['separable_convolution_3x3', 'separable_convolution_5x5', 'skip_connection', 'max_pooling_3x3']"},
+		{Name: "search-space", Value: "['separable_convolution_3x3', 'separable_convolution_5x5', 'skip_connection', 'none', 'max_pooling_3x3']"},
 		{Name: "num-layers", Value: "3"},
 	}
 	if diff := cmp.Diff(want, p.Assignments()); diff != "" {
@@ -77,7 +78,7 @@ func TestBadOneShots(t *testing.T) {
 		{"None is for batches alone", setting("num_workers", "None"), nil, "num_workers"},
 		{"there are layers", nil, func(c *nas.Config) { c.Layers = 0 }, "number of layers is 0"},
 		{"and operations", nil, func(c *nas.Config) { c.Operations = nil }, "operations are missing"},
-		{"whose sizes are listed", nil, func(c *nas.Config) { c.Operations[2].Parameters = c.Operations[2].Parameters[1:] }, `parameter "stride" is int`},
+		{"whose sizes are listed", nil, func(c *nas.Config) { c.Operations[3].Parameters = c.Operations[3].Parameters[1:] }, `parameter "stride" is int`},
 	}
 	for _, c := range cases {
 		config := supernet()

@@ -49,7 +49,8 @@ type Config struct {
 // Operation is a type of operations and what may vary in it.
 type Operation struct {
 	Type string // not empty
-	// Parameters have an end to their values: a double has a step.
+	// Parameters have an end to their values: a double has a step. There may be
+	// none: then the type is one operation.
 	Parameters []optimize.Parameter
 }
 

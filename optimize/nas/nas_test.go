@@ -35,7 +35,8 @@ func network(layers int) nas.Config {
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	c := network(1)
-	c.Operations = append(c.Operations, nas.Operation{Type: "dropout", Parameters: []optimize.Parameter{optimize.Double("rate", 0.1, 0.35).By(0.1)}})
+	c.Operations = append(c.Operations, nas.Operation{Type: "dropout", Parameters: []optimize.Parameter{optimize.Double("rate", 0.1, 0.35).By(0.1)}},
+		nas.Operation{Type: "identity"})
 	choices, err := c.Choices()
 	if err != nil {
 		t.Fatal(err)
@@ -58,6 +59,7 @@ func TestChoices(t *testing.T) {
 		"dropout rate=0.1",
 		"dropout rate=0.2",
 		"dropout rate=0.3",
+		"identity",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -166,8 +168,7 @@ func TestBadConfigs(t *testing.T) {
 		{"and an output", func(c *nas.Config) { c.Outputs = []int{0} }, "output sizes have 0"},
 		{"layers do something", func(c *nas.Config) { c.Operations = nil }, "operations are missing"},
 		{"which has a name", func(c *nas.Config) { c.Operations[1].Type = "" }, "type is empty"},
-		{"and parameters", func(c *nas.Config) { c.Operations[1].Parameters = nil }, `"reduction": parameters are missing`},
-		{"which are valid", func(c *nas.Config) { c.Operations[0].Parameters[0].List = nil }, `parameter "filter_size": list is empty`},
+		{"and parameters that are valid", func(c *nas.Config) { c.Operations[0].Parameters[0].List = nil }, `parameter "filter_size": list is empty`},
 		{"and end", func(c *nas.Config) { c.Operations[0].Parameters[0] = optimize.Double("rate", 0, 1) }, `"rate" has no step`},
 		{"soon", func(c *nas.Config) {
 			c.Operations[0].Parameters[0], c.Operations[0].Parameters[1] = optimize.Categorical("a", many...), optimize.Categorical("b", many...)
