@@ -19,21 +19,15 @@ func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(parameters, "say what may vary: at least one parameter, or spec.nasConfig")}
 	case n > 0 && s.NasConfig != nil:
 		return field.ErrorList{field.Forbidden(path.Child("nasConfig"), "must not be set together with spec.parameters")}
+	case s.NasConfig != nil:
+		return s.NasConfig.validate(path.Child("nasConfig"))
 	case n > MaxParameters:
 		return field.ErrorList{field.TooMany(parameters, n, MaxParameters)}
 	}
 	var errs field.ErrorList
 	seen := make(map[string]bool, len(s.Parameters))
 	for i := range s.Parameters {
-		p, at := &s.Parameters[i], parameters.Index(i)
-		switch {
-		case p.Name == "":
-			errs = append(errs, field.Required(at.Child("name"), "name the parameter"))
-		case seen[p.Name]:
-			errs = append(errs, field.Duplicate(at.Child("name"), shorten(p.Name)))
-		}
-		seen[p.Name] = true
-		errs = append(errs, p.validate(at)...)
+		errs = append(errs, s.Parameters[i].validateIn(parameters.Index(i), seen)...)
 	}
 	return errs
 }

@@ -127,7 +127,24 @@ func TestValidateSpace(t *testing.T) {
 	checkBreakages(t, []breakage{
 		{"something must vary", func(e *Experiment) { e.Spec.Parameters = nil }, []string{"spec.parameters", "nasConfig"}},
 		{"parameters or an architecture vary, not both", func(e *Experiment) { e.Spec.NasConfig = &NasConfig{} }, []string{"spec.nasConfig", "together"}},
-		{"an architecture may vary alone", func(e *Experiment) { e.Spec.Parameters, e.Spec.NasConfig = nil, &NasConfig{} }, nil},
+		{"an architecture may vary alone", func(e *Experiment) { e.Spec.Parameters, e.Spec.NasConfig = nil, network() }, nil},
+		{"it consists of something", func(e *Experiment) { e.Spec.Parameters, e.Spec.NasConfig = nil, &NasConfig{} }, []string{"spec.nasConfig.operations", "at least one"}},
+		{"in layers", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig = nil, network()
+			e.Spec.NasConfig.GraphConfig.NumLayers = nil
+		}, []string{"spec.nasConfig.graphConfig.numLayers"}},
+		{"that have names", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig = nil, network()
+			e.Spec.NasConfig.Operations[0].OperationType = ""
+		}, []string{"spec.nasConfig.operations[0].operationType"}},
+		{"and need not vary", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig = nil, network()
+			e.Spec.NasConfig.Operations[0].Parameters = nil
+		}, nil},
+		{"or do by parameters like others", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig = nil, network()
+			e.Spec.NasConfig.Operations[0].Parameters[0].FeasibleSpace.List = nil
+		}, []string{"spec.nasConfig.operations[0].parameters[0].feasibleSpace.list"}},
 		{"parameters are bounded", func(e *Experiment) { e.Spec.Parameters = make([]ParameterSpec, 10000) }, []string{"spec.parameters", "1000"}},
 		{"a parameter has a name", func(e *Experiment) { e.Spec.Parameters[1].Name = "" }, []string{"spec.parameters[1].name"}},
 		{"names are unique", func(e *Experiment) { e.Spec.Parameters[1].Name = "lr" }, []string{"spec.parameters[1].name", "Duplicate"}},
@@ -248,5 +265,16 @@ func TestMessagesStayShort(t *testing.T) {
 	e.Spec.Objective.Type, e.Spec.ResumePolicy = ObjectiveType(huge), ResumePolicyType(huge)
 	if n := len(e.Validate(algorithms()).ToAggregate().Error()); n > 4096 {
 		t.Errorf("the message of huge values has %s bytes", strconv.Itoa(n))
+	}
+}
+
+// network is what an architecture may be.
+func network() *NasConfig {
+	layers := int32(2)
+	return &NasConfig{
+		GraphConfig: GraphConfig{NumLayers: &layers, InputSizes: []int32{28, 28, 1}, OutputSizes: []int32{10}},
+		Operations: []Operation{{OperationType: "convolution", Parameters: []ParameterSpec{
+			{Name: "filter_size", ParameterType: ParameterTypeCategorical, FeasibleSpace: FeasibleSpace{List: []string{"3", "5"}}},
+		}}},
 	}
 }
