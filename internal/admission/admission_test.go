@@ -158,7 +158,8 @@ func TestValidate(t *testing.T) {
 	cases := []struct{ reason, old, new, want string }{
 		{"nothing is wrong", "", "", ""},
 		{"a fault in the spec", "minimize", "improve", "spec.objective.type"},
-		{"an algorithm that is yet to come", "random", "tpe", "not yet available in this version"},
+		{"an algorithm that searches something else", "random", "enas", "nasConfig"},
+		{"an algorithm with a setting out of range", "algorithmName: random", "algorithmName: tpe, algorithmSettings: [{name: gamma, value: '2'}]", "setting gamma is \"2\""},
 		{"an algorithm that cannot search the space", "random", "grid", "step"},
 		{"a fault in the template", "rate}", "rat}", "spec.trialTemplate.trialSpec"},
 		{"a value of a wrong type", `min: "0.01"`, "min: 0.01", "spec.parameters.feasibleSpace.min: is a number, but must be of type string"},

@@ -15,11 +15,26 @@ import (
 	"diwan.dev/diwan/optimize"
 )
 
-// Of returns the space of some parameters. The error names the parameter and
-// what is wrong with it.
-func Of(parameters []v1beta1.ParameterSpec) (*optimize.Space, error) {
-	all := make([]optimize.Parameter, 0, len(parameters))
-	for _, p := range parameters {
+// Of returns the space that an experiment searches: that of its parameters, or
+// of the architectures that its nasConfig allows. The error names the parameter
+// or operation and what is wrong with it.
+func Of(spec *v1beta1.ExperimentSpec) (*optimize.Space, error) {
+	if spec.NasConfig != nil {
+		return architectures(spec)
+	}
+	parameters, err := parameters(spec.Parameters)
+	if err != nil {
+		return nil, err
+	}
+	if a := spec.Algorithm; a != nil {
+		parameters = optimize.ForAlgorithm(a.AlgorithmName, Settings(a.AlgorithmSettings), parameters)
+	}
+	return optimize.NewSpace(parameters...)
+}
+
+func parameters(specs []v1beta1.ParameterSpec) ([]optimize.Parameter, error) {
+	all := make([]optimize.Parameter, 0, len(specs))
+	for _, p := range specs {
 		s := p.FeasibleSpace
 		parameter, err := optimize.Declaration{
 			Name:         p.Name,
@@ -35,7 +50,7 @@ func Of(parameters []v1beta1.ParameterSpec) (*optimize.Space, error) {
 		}
 		all = append(all, parameter)
 	}
-	return optimize.NewSpace(all...)
+	return all, nil
 }
 
 // distribution returns how a parameter's values are drawn. As in Katib, one
@@ -76,7 +91,7 @@ func Check(spec *v1beta1.ExperimentSpec) error {
 	if spec.Algorithm == nil {
 		return fmt.Errorf("spec.algorithm is missing")
 	}
-	space, err := Of(spec.Parameters)
+	space, err := Of(spec)
 	if err != nil {
 		return err
 	}

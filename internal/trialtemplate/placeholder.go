@@ -3,6 +3,7 @@
 package trialtemplate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -54,12 +55,21 @@ func cutName(rest string) (name, after string, ok bool) {
 	return rest[:end+1], rest[end+2:], true
 }
 
+// quotedArgument is an argument whose value is in quotes for a shell, as in
+// Katib's examples for architectures.
+var quotedArgument = regexp.MustCompile(`^(--?[\w.-]+=)"(\$\{trialParameters\.[^}"]+\})"$`)
+
+// unquote takes away the quotes around a placeholder that is the whole value of
+// an argument. Katib runs every trial by a shell, which does that; here there
+// is none.
+func unquote(text string) string { return quotedArgument.ReplaceAllString(text, "$1$2") }
+
 // expandTree returns a copy of a JSON tree with every string expanded, keys of
-// objects included.
+// objects included, and quotes for a shell taken away.
 func expandTree(node any, value func(name string) (string, bool)) any {
 	switch n := node.(type) {
 	case string:
-		return expand(n, value)
+		return expand(unquote(n), value)
 	case map[string]any:
 		out := make(map[string]any, len(n))
 		for k, v := range n {

@@ -36,6 +36,9 @@ func (r *Reconciler) renderer(ctx context.Context, e *v1beta1.Experiment) (rende
 	}
 	return func(a *v1beta1.TrialAssignment) (*unstructured.Unstructured, error) {
 		run, err := template.Render(a.Name, e.Namespace, a.ParameterAssignments)
+		if err == nil {
+			err = mountCheckpoints(run, e, a)
+		}
 		if err != nil && inline {
 			return nil, templateError{err}
 		}

@@ -102,6 +102,11 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		complete(&s.Status, v1beta1.ConditionFailed, v1beta1.ReasonSuggestionFailed, fmt.Sprintf("Validation failed: %v", err), now)
 		return nil
 	}
+	if s.Status.SuggestionCount == 0 {
+		if err := r.claimCheckpoints(ctx, s); err != nil {
+			return err
+		}
+	}
 	name := func(index int) string { return trialname.Of(e.Name, e.UID, index) }
 	if err := x.learn(name, trial); err != nil {
 		return err

@@ -28,6 +28,8 @@ type session struct {
 	space   *optimize.Space
 	sampler optimize.Sampler
 	history *optimize.History
+	// indices are those of the suggestions by their trials' names.
+	indices map[string]int
 	// pending are the indices whose result the history does not have.
 	pending []int
 }
@@ -35,16 +37,26 @@ type session struct {
 // trialOf returns the trial of a name, or nil.
 type trialOf func(name string) *v1beta1.Trial
 
-// seedFor returns the settings to store for an algorithm that needs a seed and
-// was given none. The seed follows from the experiment, so that one that was
-// not stored yet is the same again.
+// seedFor returns the settings to store for an algorithm that takes a seed and
+// was given none.
 func seedFor(experiment types.UID, algorithm string, given map[string]string) []v1beta1.AlgorithmSetting {
 	if _, ok := given[randomState]; ok || algorithm == "grid" { // a grid's order is random only on demand
 		return nil
 	}
+	takes := func(a optimize.Algorithm) bool {
+		return a.Name == algorithm && slices.Contains(a.Settings, randomState)
+	}
+	if !slices.ContainsFunc(optimize.Known(), takes) {
+		return nil
+	}
+	return []v1beta1.AlgorithmSetting{{Name: randomState, Value: strconv.FormatUint(seedOf(experiment), 10)}}
+}
+
+// seedOf returns the seed of a search, which follows from the experiment, so
+// that one that was not stored yet is the same again.
+func seedOf(experiment types.UID) uint64 {
 	sum := sha256.Sum256([]byte("diwan seed\x00" + string(experiment)))
-	seed := binary.BigEndian.Uint32(sum[:4]) >> 1 // Katib's samplers take 31 bits
-	return []v1beta1.AlgorithmSetting{{Name: randomState, Value: strconv.FormatUint(uint64(seed), 10)}}
+	return uint64(binary.BigEndian.Uint32(sum[:4]) >> 1) // Katib's samplers take 31 bits
 }
 
 // resume builds the session of a suggestion: its sampler, and the history of
@@ -56,19 +68,17 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*sessi
 		return nil, errors.New("spec.algorithm is missing")
 	case s.Spec.EarlyStopping != nil && s.Spec.EarlyStopping.AlgorithmName != "":
 		return nil, fmt.Errorf("early stopping algorithm %s is not yet available in this version", s.Spec.EarlyStopping.AlgorithmName)
-	case e.Spec.NasConfig != nil:
-		return nil, errors.New("spec.nasConfig is not yet available in this version")
 	}
-	space, err := searchspace.Of(e.Spec.Parameters)
+	space, err := searchspace.Of(&e.Spec)
 	if err != nil {
 		return nil, err
 	}
 	settings := searchspace.Settings(algorithm.AlgorithmSettings, s.Status.AlgorithmSettings)
-	sampler, err := optimize.New(algorithm.AlgorithmName, settings, optimize.Problem{Space: space, Budget: searchspace.Budget(&e.Spec)})
+	sampler, err := optimize.New(algorithm.AlgorithmName, settings, optimize.Problem{Space: space, Seed: seedOf(e.UID), Budget: searchspace.Budget(&e.Spec)})
 	if err != nil {
 		return nil, err
 	}
-	x := &session{space: space, sampler: sampler, history: optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective))}
+	x := &session{space: space, sampler: sampler, history: optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)), indices: map[string]int{}}
 	x.remember(e, s, trial)
 	return x, nil
 }
@@ -85,18 +95,20 @@ func (x *session) remember(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial t
 		if len(list) == made { // whole, and perhaps named by Katib
 			name = list[i].Name
 		}
+		x.indices[name] = i
 		var assignments []v1beta1.ParameterAssignment
+		var labels map[string]string
 		if t := trial(name); t != nil {
-			assignments = t.Spec.ParameterAssignments
+			assignments, labels = t.Spec.ParameterAssignments, t.Spec.Labels
 		} else if a := listed[name]; a != nil {
-			assignments = a.ParameterAssignments
+			assignments, labels = a.ParameterAssignments, a.Labels
 		}
 		point, err := searchspace.Point(x.space, assignments)
 		if err != nil { // nobody knows it any more
 			x.history.AddLost()
 			continue
 		}
-		x.pending = append(x.pending, x.history.Add(point))
+		x.pending = append(x.pending, x.history.Add(point.WithLabels(x.readLabels(labels))))
 	}
 }
 
@@ -109,16 +121,27 @@ func (x *session) learn(name func(index int) string, trial trialOf) error {
 		if t == nil || !t.IsCompleted() {
 			return false
 		}
-		result := optimize.Result{State: optimize.Failed}
-		if score := objective.Of(t); score.Kind == objective.Number && !t.Status.Conditions.IsTrue(v1beta1.ConditionFailed) {
-			result = optimize.Values(score.Value)
-		}
-		if err := x.history.Tell(i, result); err != nil {
+		if err := x.history.Tell(i, outcome(t)); err != nil {
 			errs = append(errs, err)
 		}
 		return true
 	})
 	return errors.Join(errs...)
+}
+
+// outcome returns what came of a trial that has ended.
+func outcome(t *v1beta1.Trial) optimize.Result {
+	is := t.Status.Conditions.IsTrue
+	score := objective.Of(t)
+	switch {
+	case score.Kind != objective.Number && is(v1beta1.ConditionEarlyStopped):
+		return optimize.Result{State: optimize.Stopped}
+	case score.Kind != objective.Number || is(v1beta1.ConditionFailed) || is(v1beta1.ConditionKilled):
+		return optimize.Result{State: optimize.Failed}
+	case is(v1beta1.ConditionEarlyStopped):
+		return optimize.Result{State: optimize.Stopped, Values: []float64{score.Value}}
+	}
+	return optimize.Values(score.Value)
 }
 
 // extend makes suggestions until there are as many as requested, and writes
@@ -131,8 +154,9 @@ func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, 
 		}
 		index := x.history.Add(point)
 		x.pending = append(x.pending, index)
+		x.indices[name(index)] = index
 		status.Suggestions = append(status.Suggestions, v1beta1.TrialAssignment{
-			Name: name(index), ParameterAssignments: searchspace.Assignments(point),
+			Name: name(index), ParameterAssignments: searchspace.Assignments(point), Labels: writeLabels(point.Labels(), name),
 		})
 		status.SuggestionCount++
 	}

@@ -4,13 +4,15 @@ package suggestion
 
 import (
 	"errors"
+	"math"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"pgregory.net/rapid"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/trialname"
@@ -36,57 +38,174 @@ func nameOf(index int) string { return trialname.Of("e", "uid of e", index) }
 // noTrial is a cache without trials.
 func noTrial(string) *v1beta1.Trial { return nil }
 
-// TestResumedSearchGoesOnAsIfNothingHadHappened makes suggestions in pieces.
-// Between two the process dies, trials end, and the status is pruned.
+// settingsOf are what an algorithm cannot do without.
+func settingsOf(algorithm string) []v1beta1.AlgorithmSetting {
+	switch algorithm {
+	case "hyperband", "asha", "bohb":
+		return []v1beta1.AlgorithmSetting{{Name: "resource_name", Value: "units"}, {Name: "r_l", Value: "20"}}
+	case "enas":
+		return []v1beta1.AlgorithmSetting{{Name: "controller_hidden_size", Value: "8"}, {Name: "controller_train_steps", Value: "3"}}
+	case "pbt":
+		return []v1beta1.AlgorithmSetting{{Name: "suggestion_trial_dir", Value: "/checkpoints"}, {Name: "n_population", Value: "5"}, {Name: "truncation_threshold", Value: "0.2"}}
+	}
+	return nil
+}
+
+// searchBy is search with an algorithm of the library, whatever it needs.
+func searchBy(algorithm string) (*v1beta1.Experiment, *v1beta1.Suggestion) {
+	e, s := search(algorithm)
+	s.Spec.Algorithm.AlgorithmSettings = settingsOf(algorithm)
+	e.Spec.Algorithm = s.Spec.Algorithm
+	switch algorithm {
+	case "cmaes":
+		e.Spec.Parameters = append(e.Spec.Parameters, v1beta1.ParameterSpec{Name: "rate", ParameterType: v1beta1.ParameterTypeDouble, FeasibleSpace: v1beta1.FeasibleSpace{Min: "0", Max: "1"}})
+	case "enas", "darts":
+		layers := int32(3)
+		e.Spec.Parameters, e.Spec.NasConfig = nil, &v1beta1.NasConfig{
+			GraphConfig: v1beta1.GraphConfig{NumLayers: &layers, InputSizes: []int32{28, 28, 1}, OutputSizes: []int32{10}},
+			Operations: []v1beta1.Operation{{OperationType: "convolution", Parameters: []v1beta1.ParameterSpec{
+				{Name: "filter_size", ParameterType: v1beta1.ParameterTypeCategorical, FeasibleSpace: v1beta1.FeasibleSpace{List: []string{"3", "5"}}},
+			}}},
+		}
+	}
+	return e, s
+}
+
+// end is the trial of an assignment after it ended in one of the ways.
+func end(e *v1beta1.Experiment, a v1beta1.TrialAssignment, condition v1beta1.ConditionType, loss string) *v1beta1.Trial {
+	trial := &v1beta1.Trial{Spec: v1beta1.TrialSpec{Objective: e.Spec.Objective, ParameterAssignments: a.ParameterAssignments, Labels: a.Labels}}
+	if condition != "" {
+		trial.Status.Conditions.Set(metav1.Time{}, condition, corev1.ConditionTrue, "", "")
+	}
+	if loss != "" {
+		trial.Status.Observation = &v1beta1.Observation{Metrics: []v1beta1.Metric{{Name: "loss", Min: loss, Max: loss, Latest: loss}}}
+	}
+	return trial
+}
+
+// TestResumedSearchGoesOnAsIfNothingHadHappened has two sessions make the same
+// search. One of them dies now and then, and knows only what is stored.
 func TestResumedSearchGoesOnAsIfNothingHadHappened(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		algorithm := rapid.SampledFrom([]string{"random", "grid", "sobol"}).Draw(t, "algorithm")
-		e, whole := search(algorithm)
-		x, err := resume(e, whole, noTrial)
+	for _, algorithm := range optimize.Known() {
+		if !algorithm.Available {
+			continue
+		}
+		t.Run(algorithm.Name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range 3 {
+				resumed(t, algorithm.Name, seed)
+			}
+		})
+	}
+}
+
+func resumed(t *testing.T, algorithm string, seed int) {
+	t.Helper()
+	chance := rand.New(rand.NewPCG(1, uint64(seed)))
+	e, alive := searchBy(algorithm)
+	_, dying := searchBy(algorithm)
+	trials := map[string]*v1beta1.Trial{}
+	find := func(name string) *v1beta1.Trial { return trials[name] }
+	x, err := resume(e, alive, find)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for made := int32(0); made < 30; {
+		y, err := resume(e, dying, find)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := x.extend(t.Context(), &whole.Status, 40, nameOf); err != nil {
-			t.Fatal(err)
+		for _, each := range []*session{x, y} {
+			if err := each.learn(nameOf, find); err != nil {
+				t.Fatal(err)
+			}
 		}
+		more := min(30, made+1+chance.Int32N(5))
+		err = x.extend(t.Context(), &alive.Status, more, nameOf)
+		if again := y.extend(t.Context(), &dying.Status, more, nameOf); !errors.Is(again, err) {
+			t.Fatalf("one ends with %v, the other with %v", err, again)
+		}
+		count := int(alive.Status.SuggestionCount - made)
+		fresh, same := last(alive.Status.Suggestions, count), last(dying.Status.Suggestions, count)
+		if diff := cmp.Diff(fresh, same); diff != "" {
+			t.Fatalf("suggestions from %d on: (-alive, +dying)\n%s", made, diff)
+		}
+		if made += int32(count); err != nil {
+			return // there is nothing more to suggest
+		}
+		for _, a := range fresh {
+			trials[a.Name] = end(e, a, "", "")
+		}
+		for _, a := range alive.Status.Suggestions {
+			if trials[a.Name].IsCompleted() || chance.IntN(3) == 0 {
+				continue
+			}
+			condition := []v1beta1.ConditionType{v1beta1.ConditionSucceeded, v1beta1.ConditionSucceeded, v1beta1.ConditionFailed, v1beta1.ConditionEarlyStopped}[chance.IntN(4)]
+			trials[a.Name] = end(e, a, condition, strconv.FormatFloat(chance.Float64(), 'g', 4, 64))
+		}
+		dying.Status.Suggestions = prune(dying.Status.Suggestions, 5, func(name string) bool { return trials[name].IsCompleted() })
+	}
+}
 
-		_, s := search(algorithm)
-		trials := map[string]*v1beta1.Trial{}
-		find := func(name string) *v1beta1.Trial { return trials[name] }
-		var made []v1beta1.TrialAssignment
-		x, err = resume(e, s, find)
-		for s.Status.SuggestionCount < 40 {
-			if rapid.Bool().Draw(t, "dies") {
-				x, err = resume(e, s, find)
+func last(list []v1beta1.TrialAssignment, n int) []v1beta1.TrialAssignment {
+	return append([]v1beta1.TrialAssignment{}, list[len(list)-n:]...)
+}
+
+// TestLabelsTravel checks that a sampler finds its labels in the history, with
+// parents by index, and that trials bear them, with parents by name.
+func TestLabelsTravel(t *testing.T) {
+	t.Parallel()
+	e, s := search("random")
+	s.Status.SuggestionCount = 2
+	trials := map[string]*v1beta1.Trial{
+		nameOf(0): {Spec: v1beta1.TrialSpec{ParameterAssignments: []v1beta1.ParameterAssignment{{Name: "units", Value: "3"}, {Name: "optimizer", Value: "sgd"}}}},
+	}
+	s.Status.Suggestions = []v1beta1.TrialAssignment{{}, {
+		Name:                 nameOf(1),
+		ParameterAssignments: []v1beta1.ParameterAssignment{{Name: "units", Value: "4"}, {Name: "optimizer", Value: "sgd"}},
+		Labels:               map[string]string{"rung": "7", "a/parent": nameOf(0), "b/parent": "nobody"},
+	}}
+	s.Status.Suggestions[0].Name = nameOf(0)
+	x, err := resume(e, s, func(name string) *v1beta1.Trial { return trials[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := x.history.Trial(1).Point.Labels()
+	if diff := cmp.Diff(map[string]string{"rung": "7", "a/parent": "0"}, labels); diff != "" {
+		t.Errorf("in the history (-want +got):\n%s", diff)
+	}
+	want := map[string]string{"rung": "7", "a/parent": nameOf(0)}
+	if diff := cmp.Diff(want, writeLabels(labels, nameOf)); diff != "" {
+		t.Errorf("on the trial (-want +got):\n%s", diff)
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	e, _ := search("random")
+	for name, c := range map[string]struct {
+		reason    string
+		condition v1beta1.ConditionType
+		loss      string
+		want      optimize.Result
+	}{
+		"Succeeded":   {"its value counts", v1beta1.ConditionSucceeded, "0.5", optimize.Values(0.5)},
+		"Infinite":    {"this is a value", v1beta1.ConditionSucceeded, "inf", optimize.Values(math.Inf(1))},
+		"NotANumber":  {"this is none", v1beta1.ConditionSucceeded, "nan", optimize.Result{State: optimize.Failed}},
+		"Unavailable": {"nothing is known of how good it is", v1beta1.ConditionMetricsUnavailable, "", optimize.Result{State: optimize.Failed}},
+		"Failed":      {"a value on the way does not count", v1beta1.ConditionFailed, "0.5", optimize.Result{State: optimize.Failed}},
+		"Killed":      {"nor here", v1beta1.ConditionKilled, "0.5", optimize.Result{State: optimize.Failed}},
+		"Stopped":     {"it got that far", v1beta1.ConditionEarlyStopped, "0.5", optimize.Result{State: optimize.Stopped, Values: []float64{0.5}}},
+		"StoppedSoon": {"it got nowhere", v1beta1.ConditionEarlyStopped, "", optimize.Result{State: optimize.Stopped}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, outcome(end(e, v1beta1.TrialAssignment{}, c.condition, c.loss))); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.reason, diff)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := x.learn(nameOf, find); err != nil {
-				t.Fatal(err)
-			}
-			more := min(40, s.Status.SuggestionCount+int32(rapid.IntRange(1, 9).Draw(t, "more")))
-			before := s.Status.SuggestionCount
-			if err := x.extend(t.Context(), &s.Status, more, nameOf); err != nil {
-				t.Fatal(err)
-			}
-			fresh := s.Status.Suggestions[len(s.Status.Suggestions)-int(more-before):]
-			made = append(made, fresh...)
-			for _, a := range fresh {
-				trial := &v1beta1.Trial{Spec: v1beta1.TrialSpec{Objective: e.Spec.Objective, ParameterAssignments: a.ParameterAssignments}}
-				if rapid.Bool().Draw(t, "ends") {
-					trial.Status.Conditions.Set(metav1.Time{}, v1beta1.ConditionSucceeded, corev1.ConditionTrue, "", "")
-					trial.Status.Observation = &v1beta1.Observation{Metrics: []v1beta1.Metric{{Name: "loss", Min: "1"}}}
-				}
-				trials[a.Name] = trial
-			}
-			s.Status.Suggestions = prune(s.Status.Suggestions, 5, func(name string) bool { return trials[name].IsCompleted() })
-		}
-		if diff := cmp.Diff(whole.Status.Suggestions, made); diff != "" {
-			t.Fatalf("%s: whole, in pieces:\n%s", algorithm, diff)
-		}
-	})
+		})
+	}
 }
 
 func TestLostTrialsLeaveTheOthersAlone(t *testing.T) {
@@ -125,11 +244,10 @@ func TestUnusableSearches(t *testing.T) {
 		want   string
 	}{
 		"NoAlgorithm": {"admission was passed by", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) { s.Spec.Algorithm = nil }, "spec.algorithm"},
-		"Later":       {"Katib has it, this version does not", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) { s.Spec.Algorithm.AlgorithmName = "tpe" }, "not yet available"},
 		"Stopping": {"so with early stopping", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
 			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "medianstop"}
 		}, "medianstop is not yet available"},
-		"Nas":     {"and architecture search", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.NasConfig = &v1beta1.NasConfig{} }, "nasConfig"},
+		"Nas":     {"an architecture consists of something", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.NasConfig = &v1beta1.NasConfig{} }, "nasConfig"},
 		"BadList": {"the error names the parameter", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.Parameters[1].FeasibleSpace.List = nil }, "optimizer"},
 		"Setting": {"and the setting", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
 			s.Spec.Algorithm.AlgorithmSettings = []v1beta1.AlgorithmSetting{{Name: "speed", Value: "1"}}
@@ -153,6 +271,9 @@ func TestSeeds(t *testing.T) {
 	}
 	if got := seedFor("a", "random", map[string]string{randomState: "7"}); got != nil {
 		t.Errorf("a seed %v replaces the given one", got)
+	}
+	if got := seedFor("a", "darts", nil); got != nil {
+		t.Errorf("a seed %v is given to an algorithm that takes none", got)
 	}
 	if got := seedFor("a", "grid", nil); got != nil {
 		t.Errorf("a seed %v would shuffle a grid that goes in order", got)
