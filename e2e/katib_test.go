@@ -20,18 +20,25 @@ import (
 var unmapped = map[string]string{
 	"custom-metrics-collector.yaml": "custom collectors are not available yet",
 	"fpga-xgboost.yaml":             "its program needs an FPGA",
+	"enas-gpu.yaml":                 "its program needs a GPU",
+	"darts-gpu.yaml":                "its program needs a GPU",
 }
 
 // TestKatibExamples gives Katib's own examples to the platform as they are,
-// with their image mapped to a small program.
+// with their images mapped to small programs.
 func TestKatibExamples(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	program, err := filepath.Abs("testdata/mnist")
-	if err != nil {
-		t.Fatal(err)
+	table := "images:\n"
+	for _, image := range []struct{ name, program, dir string }{
+		{"pytorch-mnist-cpu", "mnist", "/opt/pytorch-mnist"},
+		{"enas-cnn-cifar10-cpu", "enas", "/opt/enas-cnn-cifar10"},
+		{"darts-cnn-cifar10-cpu", "darts", "/opt/darts-cnn-cifar10"},
+		{"simple-pbt", "pbt", "/opt/pbt"},
+	} {
+		table += fmt.Sprintf("- image: ghcr.io/kubeflow/katib/%s\n  files: {%s: %s}\n  workingDir: %[2]s\n",
+			image.name, image.dir, abs(t, "testdata/"+image.program))
 	}
-	table := fmt.Sprintf("images:\n- image: ghcr.io/kubeflow/katib/pytorch-mnist-cpu\n  files: {/opt/pytorch-mnist: %s}\n", program)
 	if err := os.WriteFile(filepath.Join(s.home, "images.yaml"), []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}
