@@ -121,11 +121,7 @@ func newBayes(space *Space, c GPConfig) *bayes.Search {
 	if !c.Climb {
 		engine.Starts = 0
 	}
-	snap := func(u []float64) ([]float64, bool) {
-		p := space.Quantile(u)
-		return space.Unit(p), space.Feasible(p)
-	}
-	return bayes.New(dimensions(space), snap, engine)
+	return bayes.New(dimensions(space), engine)
 }
 
 // dimensions returns what a model needs to know of the parameters.
@@ -141,14 +137,12 @@ func dimensions(space *Space) []bayes.Dimension {
 }
 
 func (g *gaussian) Sample(ctx context.Context, h *History) (Point, error) {
-	return g.sample(ctx, h, func(d bayes.Data, rule bayes.Rule, numbers *stream) [][]float64 {
-		return g.search.Propose(d, rule, h.Len(), numbers.float)
-	})
+	return g.sample(ctx, h, func(d bayes.Data, q bayes.Query) [][]float64 { return g.search.Propose(d, q) })
 }
 
 // sample returns the next point of the initial design, or the first that is new
 // of what a model proposes.
-func (g *gaussian) sample(ctx context.Context, h *History, propose func(bayes.Data, bayes.Rule, *stream) [][]float64) (Point, error) {
+func (g *gaussian) sample(ctx context.Context, h *History, propose func(bayes.Data, bayes.Query) [][]float64) (Point, error) {
 	if err := ctx.Err(); err != nil {
 		return Point{}, err
 	}
@@ -158,7 +152,11 @@ func (g *gaussian) sample(ctx context.Context, h *History, propose func(bayes.Da
 	}
 	numbers := newStream(g.seed, uint64(h.Len()))
 	rule, labels := g.rule(h, numbers)
-	proposals := propose(d, rule, numbers)
+	snap := func(u []float64) ([]float64, bool) {
+		p := h.space.Quantile(u)
+		return h.space.Unit(p), !h.Contains(p) && h.space.Feasible(p)
+	}
+	proposals := propose(d, bayes.Query{Rule: rule, Turn: h.Len(), Snap: snap, Random: numbers.float})
 	p, err := novel(h, len(proposals), func() Point {
 		u := proposals[0]
 		proposals = proposals[1:]

@@ -80,10 +80,10 @@ type trees struct {
 }
 
 func (t *trees) Sample(ctx context.Context, h *History) (Point, error) {
-	return t.sample(ctx, h, func(d bayes.Data, rule bayes.Rule, numbers *stream) [][]float64 {
+	return t.sample(ctx, h, func(d bayes.Data, q bayes.Query) [][]float64 {
 		newest := d.Observations[max(0, len(d.Observations)-maxForestRows):]
 		d.Observations = slices.Clip(newest)
-		return t.search.ProposeByTrees(d, rule, t.model, numbers.next(), numbers.float)
+		return t.search.ProposeByTrees(d, t.model, mix(t.seed+uint64(h.Len())), q)
 	})
 }
 

@@ -90,7 +90,7 @@ func TestOutputs(t *testing.T) {
 func TestRegion(t *testing.T) {
 	t.Parallel()
 	dimensions := []Dimension{{}, {Values: 2, Categorical: true}, {}, {Conditional: true}}
-	s := New(dimensions, func(u []float64) ([]float64, bool) { return u, true }, DefaultConfig())
+	s := New(dimensions, DefaultConfig())
 	centre := []float64{0.3, 0.25, 0.6, nan}
 	rapid.Check(t, func(rt *rapid.T) {
 		unit := rapid.Float64Range(0, 1)
@@ -125,7 +125,7 @@ func bowl(u []float64) float64 {
 // function, when the observations around the best say where it is.
 func TestLocal(t *testing.T) {
 	t.Parallel()
-	s := New(make([]Dimension, 3), func(u []float64) ([]float64, bool) { return u, true }, DefaultConfig())
+	s := New(make([]Dimension, 3), DefaultConfig())
 	random := sequence()
 	d := Data{Objectives: 1}
 	for range 25 {
@@ -134,7 +134,7 @@ func TestLocal(t *testing.T) {
 	}
 	o := d.objective(0)
 	best := d.bestPoints([]outcome{o})[0]
-	u, ok := s.local(d, o, best, gp.Kernel{Lengths: []float64{1, 1, 1}}, random)
+	u, ok := s.local(d, best, gp.Kernel{Lengths: []float64{1, 1, 1}}, Query{Snap: anywhere, Random: random})
 	if !ok || bowl(u) > bowl(best)/100 {
 		t.Errorf("local proposal %v, %v has the value %v: want far less than %v", u, ok, bowl(u), bowl(best))
 	}
@@ -144,7 +144,7 @@ func TestLocal(t *testing.T) {
 // them.
 func TestSurrogate(t *testing.T) {
 	t.Parallel()
-	s := New(make([]Dimension, 2), nil, DefaultConfig())
+	s := New(make([]Dimension, 2), DefaultConfig())
 	random := sequence()
 	f := func(u []float64) float64 { return 1e6 + 1e3*math.Sin(3*u[0])*u[1] }
 	d := Data{Objectives: 1}
@@ -188,6 +188,8 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+func anywhere(u []float64) ([]float64, bool) { return u, true }
+
 // sequence returns numbers in (0, 1) that look random.
 func sequence() func() float64 {
 	state := uint64(1)
@@ -212,13 +214,13 @@ func BenchmarkPropose(b *testing.B) {
 				d.Observations = append(d.Observations, Observation{Point: u, Losses: []float64{bowl(u)}})
 			}
 			all := d.Observations
-			s := New(make([]Dimension, 10), func(u []float64) ([]float64, bool) { return u, true }, DefaultConfig())
+			s := New(make([]Dimension, 10), DefaultConfig())
 			for i := 0; b.Loop(); i++ {
 				if i%(n/10) == 0 {
 					clear(s.kernels)
 				}
 				d.Observations = all[:n+i%(n/10)]
-				s.Propose(d, ExpectedImprovement, i, random)
+				s.Propose(d, Query{Turn: i, Snap: anywhere, Random: random})
 			}
 		})
 	}

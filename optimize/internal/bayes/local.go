@@ -24,7 +24,8 @@ type region struct {
 
 // local returns the point at which a model of the neighbourhood of the best
 // point expects most, within a trust region.
-func (s *Search) local(d Data, o outcome, centre []float64, k gp.Kernel, random func() float64) ([]float64, bool) {
+func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float64, bool) {
+	o := d.objective(0)
 	g := s.region(d, centre, k)
 	n := len(g.dimensions)
 	// As many observations as lie around the best in all directions decide
@@ -58,13 +59,14 @@ func (s *Search) local(d Data, o outcome, centre []float64, k gp.Kernel, random 
 	}
 	kernel, _ := gp.Fit(prior, prior.Mode(), fitSteps, groups, rows, outputs)
 	m := gp.New(kernel, groups, rows, outputs)
+	best := slices.Min(m.Smoothed())
 	for _, p := range d.Pending {
 		if row := g.local(p, radius); row != nil {
 			m = m.Given(row, m.Mean(row))
 		}
 	}
-	x := g.minimize(m, slices.Min(outputs), radius, random)
-	return s.snap(g.global(x, radius))
+	x := g.minimize(m, best, radius, q.Random)
+	return q.Snap(g.global(x, radius))
 }
 
 const (

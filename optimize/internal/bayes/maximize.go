@@ -20,11 +20,11 @@ type candidate struct {
 // maximize returns points of which the first are rated highest: the best of
 // some candidates, each improved by steps in its continuous and its finite
 // dimensions, and then the other candidates.
-func (s *Search) maximize(r *rating, best [][]float64, random func() float64) [][]float64 {
-	candidates := s.candidates(s.config.Candidates, r.at, best, random)
+func (s *Search) maximize(r *rating, best [][]float64, q Query) [][]float64 {
+	candidates := s.candidates(s.config.Candidates, r.at, best, q)
 	starts := min(s.config.Starts, len(candidates))
 	for i := range starts {
-		s.improve(r, &candidates[i])
+		s.improve(r, &candidates[i], q)
 	}
 	slices.SortStableFunc(candidates[:starts], byRating)
 	points := make([][]float64, len(candidates))
@@ -37,20 +37,20 @@ func (s *Search) maximize(r *rating, best [][]float64, random func() float64) []
 func byRating(a, b candidate) int { return cmp.Compare(b.rating, a.rating) }
 
 // candidates returns random points and neighbours of the best, by rating.
-func (s *Search) candidates(count int, rate func(point []float64) float64, best [][]float64, random func() float64) []candidate {
+func (s *Search) candidates(count int, rate func(point []float64) float64, best [][]float64, q Query) []candidate {
 	var candidates []candidate
 	add := func(u []float64) {
-		if point, ok := s.snap(u); ok {
+		if point, ok := q.Snap(u); ok {
 			candidates = append(candidates, candidate{u, point, rate(point)})
 		}
 	}
 	for i := range count {
 		u := make([]float64, len(s.features.dimensions))
 		for j := range u {
-			u[j] = random()
+			u[j] = q.Random()
 		}
 		if i%3 == 0 && len(best) > 0 {
-			s.neighbour(u, best[i/3%len(best)], reaches[i/3%len(reaches)], random)
+			s.neighbour(u, best[i/3%len(best)], reaches[i/3%len(reaches)], q.Random)
 		}
 		add(u)
 	}
@@ -91,19 +91,19 @@ func inUnit(v float64) float64 { return min(max(v, 0), 1) }
 func normal(random func() float64) float64 { return math.Sqrt2 * math.Erfinv(2*random()-1) }
 
 // improve moves a candidate to where its rating is a maximum.
-func (s *Search) improve(r *rating, c *candidate) {
-	s.ascend(r, c)
+func (s *Search) improve(r *rating, c *candidate, q Query) {
+	s.ascend(r, c, q)
 	for range 2 { // rounds over the finite dimensions
-		if !s.exchange(r, c) {
+		if !s.exchange(r, c, q) {
 			return
 		}
-		s.ascend(r, c)
+		s.ascend(r, c, q)
 	}
 }
 
 // try makes a candidate another if that is rated higher.
-func (s *Search) try(r *rating, c *candidate, u []float64) bool {
-	point, ok := s.snap(u)
+func try(r *rating, c *candidate, u []float64, q Query) bool {
+	point, ok := q.Snap(u)
 	if !ok {
 		return false
 	}
@@ -115,7 +115,7 @@ func (s *Search) try(r *rating, c *candidate, u []float64) bool {
 }
 
 // ascend climbs in the numeric dimensions that the candidate has.
-func (s *Search) ascend(r *rating, c *candidate) {
+func (s *Search) ascend(r *rating, c *candidate, q Query) {
 	var free []int
 	for i, d := range s.features.dimensions {
 		if !d.Categorical && d.Values != 1 && !math.IsNaN(c.point[i]) {
@@ -147,13 +147,13 @@ func (s *Search) ascend(r *rating, c *candidate) {
 	for k, i := range free {
 		u[i] = x[k]
 	}
-	s.try(r, c, u)
+	try(r, c, u, q)
 }
 
 // exchange tries other values in each finite dimension: all of a categorical
 // one, some neighbours in an ordered one. It reports whether one of them was
 // rated higher.
-func (s *Search) exchange(r *rating, c *candidate) bool {
+func (s *Search) exchange(r *rating, c *candidate, q Query) bool {
 	better := false
 	for i, d := range s.features.dimensions {
 		if d.Values < 2 || d.Values > exchanged || math.IsNaN(c.point[i]) {
@@ -162,7 +162,7 @@ func (s *Search) exchange(r *rating, c *candidate) bool {
 		for _, v := range d.others(c.point[i]) {
 			u := slices.Clone(c.u)
 			u[i] = v
-			better = s.try(r, c, u) || better
+			better = try(r, c, u, q) || better
 		}
 	}
 	return better

@@ -62,46 +62,59 @@ func DefaultConfig() Config {
 type Search struct {
 	config   Config
 	features features
-	snap     func(u []float64) (point []float64, ok bool)
 	prior    gp.Prior
 
 	mu      sync.Mutex
 	kernels map[[2]uint64]gp.Kernel
 }
 
-// New returns a search. snap returns the point of the search nearest to a point
-// of the cube, and whether that one may be proposed.
-func New(dimensions []Dimension, snap func(u []float64) (point []float64, ok bool), c Config) *Search {
+// New returns a search.
+func New(dimensions []Dimension, c Config) *Search {
 	return &Search{
-		config: c, features: newFeatures(dimensions), snap: snap,
+		config: c, features: newFeatures(dimensions),
 		prior:   gp.DefaultPrior(len(dimensions)),
 		kernels: map[[2]uint64]gp.Kernel{},
 	}
 }
 
+// Query is what a proposal depends on beside the data.
+type Query struct {
+	// Rule rates points for one objective.
+	Rule Rule
+	// Turn counts proposals; every other one is local.
+	Turn int
+	// Snap returns the point of the search nearest to a point of the cube, and
+	// whether it may be proposed.
+	Snap func(u []float64) (point []float64, ok bool)
+	// Random returns numbers between 0 and 1.
+	Random func() float64
+}
+
 // Propose returns points to evaluate next, the best first, for at least one
-// observation. turn counts proposals; every other one is local.
-func (s *Search) Propose(d Data, rule Rule, turn int, random func() float64) [][]float64 {
+// observation.
+func (s *Search) Propose(d Data, q Query) [][]float64 {
 	r := &rating{features: s.features}
 	var objectives []outcome
-	for _, of := range d.outcomesOfObjectives(random) {
-		objectives = append(objectives, of(&d))
-		r.models = append(r.models, s.model(d, of))
+	for _, of := range d.outcomesOfObjectives(q.Random) {
+		m, o := s.model(d, of)
+		objectives = append(objectives, o)
+		r.models = append(r.models, m)
 	}
 	constraints := d.constraints()
 	for k := range constraints {
-		r.models = append(r.models, s.model(d, func(d *Data) outcome { return d.constraint(k) }))
+		m, _ := s.model(d, func(d *Data) outcome { return d.constraint(k) })
+		r.models = append(r.models, m)
 	}
 	best := d.bestPoints(objectives)
-	r.function = d.function(objectives, rule, constraints)
-	if s.config.Local && turn%2 == 1 && d.Objectives == 1 && constraints == 0 && len(best) > 0 {
-		if p, ok := s.local(d, objectives[0], best[0], r.models[0].Kernel(), random); ok {
+	r.function = d.function(objectives, q.Rule, constraints)
+	if s.config.Local && q.Turn%2 == 1 && d.Objectives == 1 && constraints == 0 && len(best) > 0 {
+		if p, ok := s.local(d, best[0], r.models[0].Kernel(), q); ok {
 			return [][]float64{p}
 		}
 	}
 	r.expect(d.Pending)
 	r.prepare()
-	return s.maximize(r, best, random)
+	return s.maximize(r, best, q)
 }
 
 // outcomesOfObjectives returns how the outcomes to model come from the data:
@@ -153,13 +166,13 @@ func (d *Data) best(o outcome) float64 {
 // hypervolume returns the expected growth of the volume that the feasible
 // observations dominate.
 func (d *Data) hypervolume(objectives []outcome) acquisition.Function {
-	all := make([][]float64, len(d.Observations))
+	all := make([][]float64, len(objectives[0].rows))
 	var feasible [][]float64
-	for i := range all {
+	for i, row := range objectives[0].rows {
 		for _, o := range objectives {
 			all[i] = append(all[i], o.outputs[i])
 		}
-		if d.Observations[i].feasible() {
+		if d.Observations[row].feasible() {
 			feasible = append(feasible, all[i])
 		}
 	}
@@ -179,25 +192,25 @@ func (d *Data) hypervolume(objectives []outcome) acquisition.Function {
 // bestPoints returns the points of the best few feasible observations by the
 // sum of their outputs, or of all observations where none is feasible.
 func (d *Data) bestPoints(objectives []outcome) [][]float64 {
-	sums := make([]float64, len(d.Observations))
-	var order []int
-	for i := range d.Observations {
+	rows := objectives[0].rows
+	sums := make([]float64, len(rows))
+	var all, order []int
+	for i, row := range rows {
 		for _, o := range objectives {
 			sums[i] += o.outputs[i]
 		}
-		if d.Observations[i].feasible() {
+		all = append(all, i)
+		if d.Observations[row].feasible() {
 			order = append(order, i)
 		}
 	}
 	if len(order) == 0 {
-		for i := range d.Observations {
-			order = append(order, i)
-		}
+		order = all
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sums[a], sums[b]) })
 	var best [][]float64
 	for _, i := range order[:min(len(order), bestCount)] {
-		best = append(best, d.Observations[i].Point)
+		best = append(best, d.Observations[rows[i]].Point)
 	}
 	return best
 }

@@ -14,23 +14,30 @@ import (
 // outcomes is one kind of outcome as a function of the data.
 type outcomes func(d *Data) outcome
 
-// model returns the process that models an outcome. Its kernel comes from the
+// model returns the process that models an outcome, and the outcome of the
+// observations that it has, without their noise. The kernel comes from the
 // observations up to a stage, so that it serves until the next.
-func (s *Search) model(d Data, of outcomes) *gp.Model {
-	rows := make([][]float64, len(d.Observations))
-	for i := range rows {
-		rows[i] = s.features.of(d.Observations[i].Point)
-	}
+func (s *Search) model(d Data, of outcomes) (*gp.Model, outcome) {
 	early := d
 	early.Observations = d.Observations[:stage(len(d.Observations))]
 	all, past := of(&d), of(&early)
 	if len(past.rows) == 0 {
 		past = all
 	}
-	past = past.chosen(min(s.config.Limit, fitLimit))
-	kernel := s.kernel(pick(rows, past.rows), past.outputs)
-	all = all.chosen(s.config.Limit)
-	return gp.New(kernel, s.features.groups, pick(rows, all.rows), all.outputs)
+	past, all = past.chosen(min(s.config.Limit, fitLimit)), all.chosen(s.config.Limit)
+	kernel := s.kernel(s.rows(d, past), past.outputs)
+	m := gp.New(kernel, s.features.groups, s.rows(d, all), all.outputs)
+	all.outputs = m.Smoothed()
+	return m, all
+}
+
+// rows returns the features of the observations that an outcome has.
+func (s *Search) rows(d Data, o outcome) [][]float64 {
+	rows := make([][]float64, len(o.rows))
+	for i, row := range o.rows {
+		rows[i] = s.features.of(d.Observations[row].Point)
+	}
+	return rows
 }
 
 // fitLimit is how many observations a kernel is found from at most.
@@ -46,7 +53,8 @@ type Surrogate struct {
 // Surrogate returns the model of an objective, for at least one observation.
 func (s *Search) Surrogate(d Data, objective int) Surrogate {
 	of := func(d *Data) outcome { return d.objective(objective) }
-	return Surrogate{s.features, s.model(d, of), of(&d).chosen(s.config.Limit)}
+	m, o := s.model(d, of)
+	return Surrogate{s.features, m, o}
 }
 
 // Predict returns mean and deviation of the objective's loss at a point, in the

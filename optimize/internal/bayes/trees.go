@@ -14,10 +14,10 @@ import (
 // one observation, as a model of trees expects most of them. Trees have no
 // gradient, so that candidates are compared alone. Several objectives are
 // combined with random weights, and what is not feasible counts as the worst.
-func (s *Search) ProposeByTrees(d Data, rule Rule, c forest.Config, seed uint64, random func() float64) [][]float64 {
+func (s *Search) ProposeByTrees(d Data, c forest.Config, seed uint64, q Query) [][]float64 {
 	o := d.objective(0)
 	if d.Objectives > 1 {
-		o = d.scalarised(randomWeights(d.Objectives, random))
+		o = d.scalarised(randomWeights(d.Objectives, q.Random))
 	}
 	worst := slices.Max(o.outputs)
 	for i := range o.outputs {
@@ -39,13 +39,13 @@ func (s *Search) ProposeByTrees(d Data, rule Rule, c forest.Config, seed uint64,
 		}
 		m = forest.Fit(points, s.categories(), outputs, c, seed)
 	}
-	f, slopes := rule.function(best), make([]acquisition.Slope, 1)
+	f, slopes := q.Rule.function(best), make([]acquisition.Slope, 1)
 	rate := func(point []float64) float64 {
 		mean, deviation := m.Predict(point)
 		return f([]acquisition.Prediction{{Mean: mean, Deviation: math.Max(deviation, 1e-9)}}, slopes)
 	}
 	var proposals [][]float64
-	for _, c := range s.candidates(treeCandidates*s.config.Candidates, rate, d.bestPoints([]outcome{o}), random) {
+	for _, c := range s.candidates(treeCandidates*s.config.Candidates, rate, d.bestPoints([]outcome{o}), q) {
 		proposals = append(proposals, c.point)
 	}
 	return proposals

@@ -90,6 +90,17 @@ func TestGiven(t *testing.T) {
 	}
 }
 
+func TestSmoothed(t *testing.T) {
+	t.Parallel()
+	inputs, outputs := example(12, 3)
+	m := New(Kernel{Lengths: []float64{0.4, 1, 2}, Scale: 1.5, Trend: 0.2, Noise: 0.1}, []int{0, 1, 2}, inputs, outputs)
+	for i, got := range m.Smoothed() {
+		if want := m.Mean(inputs[i]); math.Abs(got-want) > 1e-9 {
+			t.Errorf("observation %d: %v, want the mean there, %v", i, got, want)
+		}
+	}
+}
+
 func TestLeaveOneOut(t *testing.T) {
 	t.Parallel()
 	inputs, outputs := example(12, 3)

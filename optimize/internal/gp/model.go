@@ -66,6 +66,14 @@ func (m *Model) Kernel() Kernel { return m.kernel }
 // Len returns how many observations the model has.
 func (m *Model) Len() int { return len(m.inputs) }
 
+// Smoothed returns the mean of the function at each observation: its output
+// without what the model takes to be noise.
+func (m *Model) Smoothed() []float64 {
+	means := slices.Clone(m.outputs)
+	floats.AddScaled(means, -m.kernel.Noise, m.weights)
+	return means
+}
+
 // Given returns the model given one more observation, at a cost that grows
 // with the square of their number. It fails, and returns m, where the
 // observation is so near to others that rounding hides it.
