@@ -20,7 +20,7 @@ import (
 // costs measures processor time, one optimiser after another and nothing
 // beside it.
 func costs(ctx context.Context, o options) (string, error) {
-	names, err := chosen(o.optimisers)
+	names, err := chosen(cmp.Or(o.optimisers, "all"))
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func costs(ctx context.Context, o options) (string, error) {
 		}
 	}
 	return fmt.Sprintf("# search-cost\n\nProcessor time of a suggestion with telling its result, on one of %d cores, after so many past trials; `first` is the first after a restart, which reads the history. Peers: %s. Repeat with `go run ./bench/search -parts cost -optimisers %s`.\n\n%s",
-		runtime.NumCPU(), w.told(), o.optimisers, cost.Table(figures, twins)), nil
+		runtime.NumCPU(), w.told(), cmp.Or(o.optimisers, "all"), cost.Table(figures, twins)), nil
 }
 
 func measured(ctx context.Context, w *workshop, name string, c cost.Cell, o options) (cost.Figure, error) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ type executor struct {
 	workshop *workshop
 	store    *result.Store
 	jobs     int
-	limit    time.Duration // of an optimiser's own time a search
+	limit    time.Duration // of an optimiser's processor time a search, where the task has none
 	again    bool          // also those that are in the store
 
 	mu    sync.Mutex
@@ -94,7 +95,7 @@ func (e *executor) work(ctx context.Context) error {
 			}
 			name = t.optimiser
 		}
-		run, err := study.Run(ctx, optimiser, name, t.problem, study.Setup{Seed: t.seed, Trials: t.trials, Parallel: t.parallel}, e.limit)
+		run, err := study.Run(ctx, optimiser, name, t.problem, study.Setup{Seed: t.seed, Trials: t.trials, Parallel: t.parallel}, cmp.Or(t.limit, e.limit))
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -41,14 +42,14 @@ type options struct {
 
 func read(arguments []string) (o options, err error) {
 	f := flag.NewFlagSet("search", flag.ContinueOnError)
-	f.StringVar(&o.parts, "parts", "quality", "what to measure: quality, cost, fidelity; separated by commas")
+	f.StringVar(&o.parts, "parts", "", "what to measure: quality, cost, fidelity; separated by commas; by default all for a scale, and quality otherwise")
 	f.StringVar(&o.scale, "scale", "", "a set of searches with a name, written to bench/results: smoke (minutes), quick (half an hour on two cores) or full (hours); \"\" for what the other flags say")
 	f.StringVar(&o.problems, "problems", "bbob", "families: "+strings.Join(problem.Families, ", "))
 	f.StringVar(&o.dims, "dims", "5", "dimensions of bbob and noisy")
-	f.IntVar(&o.first, "instances", 101, "the first instance of each problem")
+	f.IntVar(&o.first, "instances", 0, "the first instance of each problem; by default 1 for a scale, and 101 otherwise")
 	f.IntVar(&o.n, "count", 1, "how many instances")
 	f.IntVar(&o.sample, "sample", 0, "how many of the problems to take, the same at random each time; 0 for all")
-	f.StringVar(&o.optimisers, "optimisers", "ours,cheap", "names, or ours, peers, cheap (peers), all")
+	f.StringVar(&o.optimisers, "optimisers", "", "names, or ours, peers, cheap (peers), all; by default those of the scale, or ours,cheap")
 	f.IntVar(&o.seeds, "seeds", 3, "searches of each optimiser on each problem")
 	f.StringVar(&o.parallel, "parallel", "1", "how many points are pending: 1, 10 or 1,10")
 	f.IntVar(&o.budget, "budget", 100, "trials of a search")
@@ -60,8 +61,27 @@ func read(arguments []string) (o options, err error) {
 	f.BoolVar(&o.again, "again", false, "run also what the file of runs has")
 	f.StringVar(&o.cache, "cache", defaultCache(), "directory of the peers' environments")
 	f.StringVar(&o.peers, "peers", filepath.Join("bench", "search", "peers"), "directory of the peers' programs")
-	return o, f.Parse(arguments)
+	if err := f.Parse(arguments); err != nil {
+		return o, err
+	}
+	if o.first == 0 {
+		if o.first = practice; o.scale != "" {
+			o.first = 1
+		}
+	}
+	if o.scale == "" {
+		o.optimisers = cmp.Or(o.optimisers, "ours,cheap")
+	}
+	if o.scale != "" && o.parts == "" {
+		o.parts = "quality,cost,fidelity"
+	}
+	o.parts = cmp.Or(o.parts, "quality")
+	return o, nil
 }
+
+// practice is the first instance of the problems to tune on; the tables of the
+// repository are of those from 1 on.
+const practice = 101
 
 func defaultCache() string {
 	home, err := os.UserCacheDir()
@@ -152,7 +172,12 @@ func quality(ctx context.Context, o options) (string, error) {
 // campaigns returns the searches that the flags ask for.
 func (o options) campaigns() ([]campaign, error) {
 	if o.scale != "" {
-		return scaled(o.scale, o.first)
+		campaigns, err := scaled(o.scale, o.first)
+		if err != nil || o.optimisers == "" {
+			return campaigns, err
+		}
+		names, err := chosen(o.optimisers)
+		return only(campaigns, names), err
 	}
 	dims, err := numbers(o.dims)
 	if err != nil {

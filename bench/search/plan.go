@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"diwan.dev/diwan/bench/search/problem"
 	"diwan.dev/diwan/bench/search/result"
@@ -19,6 +20,7 @@ type task struct {
 	seed      uint64
 	parallel  int
 	trials    int
+	limit     time.Duration
 }
 
 func (t task) key() result.Key {
@@ -35,6 +37,7 @@ type campaign struct {
 	seeds      int
 	parallel   []int
 	trials     int
+	limit      time.Duration // of processor time a search; 0 for that of the flags
 }
 
 // problems returns the campaign's problems. The sample takes from each family
@@ -47,9 +50,11 @@ func (c campaign) problems(models problem.Evaluator) []*problem.Problem {
 		total += len(problems)
 		byFamily = append(byFamily, problems)
 	}
-	numbers := rand.New(rand.NewPCG(uint64(c.first), 7))
 	if c.sample > 0 && c.sample < total {
 		for _, problems := range byFamily {
+			// The same order for each family, so that a smaller sample is a part
+			// of a greater one.
+			numbers := rand.New(rand.NewPCG(uint64(c.first), 7))
 			numbers.Shuffle(len(problems), func(i, j int) { problems[i], problems[j] = problems[j], problems[i] })
 		}
 		total = c.sample
@@ -71,7 +76,7 @@ func (c campaign) tasks(models problem.Evaluator) (tasks []task) {
 		for _, optimiser := range c.optimisers {
 			for seed := range c.seeds {
 				for _, parallel := range c.parallel {
-					tasks = append(tasks, task{p, optimiser, uint64(seed + 1), parallel, c.trials})
+					tasks = append(tasks, task{p, optimiser, uint64(seed + 1), parallel, c.trials, c.limit})
 				}
 			}
 		}

@@ -2,36 +2,62 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
-// scaled returns the searches of a scale.
+// scaled returns the searches of a scale. The dearer an optimiser, the fewer
+// and shorter its searches; all meet on the same problems, since a smaller
+// sample is a part of a greater one.
 func scaled(scale string, first int) ([]campaign, error) {
-	cheapAndOurs, err := chosen("ours,cheap")
-	if err != nil {
-		return nil, err
+	lists := map[string][]string{}
+	for _, list := range []string{"ours", "cheap", "all"} {
+		names, err := chosen(list)
+		if err != nil {
+			return nil, err
+		}
+		lists[list] = names
 	}
-	everyone, err := chosen("all")
-	if err != nil {
-		return nil, err
-	}
+	quickly := slices.Concat(lists["ours"], lists["cheap"])
+	notSlowly := slices.DeleteFunc(slices.Clone(lists["all"]), func(name string) bool { return paceOf(name) == slow })
+	everyone := lists["all"]
+
+	dims, alone, both := []int{2, 5, 10, 20}, []int{1}, []int{1, 10}
 	synthetic := []string{"bbob", "mixed", "noisy"}
+	families := append(slices.Clone(synthetic), "model")
 	switch scale {
 	case "smoke":
 		return []campaign{
-			{families: []string{"bbob", "mixed", "noisy", "model"}, dims: []int{2, 5}, first: first, n: 1, sample: 8, optimisers: cheapAndOurs, seeds: 1, parallel: []int{1, 10}, trials: 50},
+			{families: families, dims: []int{2, 5}, first: first, n: 1, sample: 8, optimisers: quickly, seeds: 1, parallel: both, trials: 50},
 		}, nil
 	case "quick":
 		return []campaign{
-			{families: append(synthetic, "model"), dims: []int{2, 5, 10, 20}, first: first, n: 2, sample: 64, optimisers: cheapAndOurs, seeds: 1, parallel: []int{1, 10}, trials: 200},
-			{families: append(synthetic, "model"), dims: []int{2, 5, 10, 20}, first: first, n: 2, sample: 20, optimisers: everyone, seeds: 1, parallel: []int{1}, trials: 100},
-			{families: []string{"anchor"}, optimisers: cheapAndOurs, seeds: 3, parallel: []int{1}, trials: 200},
+			{families: synthetic, dims: dims, first: first, n: 2, sample: 24, optimisers: quickly, seeds: 1, parallel: both, trials: 200},
+			{families: []string{"model"}, first: first, n: 1, sample: 4, optimisers: quickly, seeds: 1, parallel: alone, trials: 100},
+			{families: families, dims: dims, first: first, n: 2, sample: 12, optimisers: notSlowly, seeds: 1, parallel: alone, trials: 100, limit: 3 * time.Minute},
+			{families: families, dims: dims, first: first, n: 2, sample: 4, optimisers: everyone, seeds: 1, parallel: alone, trials: 50, limit: 4 * time.Minute},
+			{families: []string{"anchor"}, optimisers: quickly, seeds: 1, parallel: alone, trials: 200},
 		}, nil
 	case "full":
 		return []campaign{
-			{families: append(synthetic, "model"), dims: []int{2, 5, 10, 20}, first: first, n: 3, optimisers: cheapAndOurs, seeds: 3, parallel: []int{1, 10}, trials: 200},
-			{families: append(synthetic, "model"), dims: []int{2, 5, 10, 20}, first: first, n: 2, sample: 160, optimisers: everyone, seeds: 2, parallel: []int{1, 10}, trials: 200},
-			{families: []string{"anchor"}, optimisers: everyone, seeds: 10, parallel: []int{1}, trials: 200},
+			{families: families, dims: dims, first: first, n: 3, optimisers: quickly, seeds: 3, parallel: both, trials: 200},
+			{families: families, dims: dims, first: first, n: 3, sample: 160, optimisers: notSlowly, seeds: 3, parallel: both, trials: 200, limit: 20 * time.Minute},
+			{families: families, dims: dims, first: first, n: 3, sample: 40, optimisers: everyone, seeds: 3, parallel: alone, trials: 100, limit: 20 * time.Minute},
+			{families: []string{"anchor"}, optimisers: notSlowly, seeds: 10, parallel: alone, trials: 200, limit: 20 * time.Minute},
 		}, nil
 	}
 	return nil, fmt.Errorf("unknown scale %q: want smoke, quick or full", scale)
+}
+
+// only keeps the optimisers that a list asks for.
+func only(campaigns []campaign, names []string) []campaign {
+	for i := range campaigns {
+		campaigns[i].optimisers = slices.DeleteFunc(slices.Clone(campaigns[i].optimisers), func(name string) bool {
+			return !slices.ContainsFunc(names, func(wanted string) bool { return strings.EqualFold(wanted, name) })
+		})
+	}
+	return campaigns
 }

@@ -3,7 +3,9 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -44,36 +46,35 @@ func Report(all []result.Run, twins []Twin) string {
 	return b.String()
 }
 
-// field is a set of optimisers that ran many problems together.
+// field is a set of optimisers that ran some problems together.
 type field struct {
 	title      string
 	optimisers []string
 }
 
-// fields returns all optimisers, which meet on few problems, and those alone
-// that ran nearly everything.
-func (r *Runs) fields(parallel int) []field {
+// fields returns the optimisers that ran most, which meet on most problems,
+// then with them those that ran fewer, which meet on fewer, and so on to all.
+func (r *Runs) fields(parallel int) (fields []field) {
 	count := map[string]int{}
-	most := 0
 	for key := range r.byKey {
 		if key.Parallel == parallel {
 			count[key.Optimiser]++
-			most = max(most, count[key.Optimiser])
 		}
 	}
-	var everyone, broad []string
-	for _, o := range r.optimisers {
-		if count[o] > 0 {
-			everyone = append(everyone, o)
-		}
-		if 100*count[o] >= 95*most && most > 0 {
-			broad = append(broad, o)
-		}
-	}
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b))
+	})
 	mode := map[int]string{1: "one after another", 10: "ten pending"}[parallel]
-	fields := []field{{"All optimisers, " + mode, everyone}}
-	if len(broad) < len(everyone) {
-		fields = append(fields, field{"Those that ran everything, " + mode, broad})
+	for i, name := range names {
+		// A new field begins where the next ran markedly fewer.
+		if i+1 < len(names) && 10*count[names[i+1]] > 8*count[name] {
+			continue
+		}
+		title := fmt.Sprintf("%d optimisers, %s", i+1, mode)
+		if i+1 == len(names) {
+			title = "All optimisers, " + mode
+		}
+		fields = append(fields, field{title, slices.Sorted(slices.Values(names[:i+1]))})
 	}
 	return fields
 }
@@ -107,6 +108,10 @@ func (r *Runs) writeField(b *strings.Builder, f field, parallel int) {
 	fmt.Fprintf(b, "\n## %s\n\nMean ranks with 95 %% intervals, and the geometric mean of the gap as a part of random's; in parentheses the number of blocks.\n\n", f.title)
 	add(fmt.Sprint("gap at ", last), at("", last), MeanGaps)
 	writeColumns(b, f.optimisers, order, names, columns)
+	if len(order) > 1 {
+		fmt.Fprintf(b, "\nThe rank of %s less that of %s, block by block, at %d trials: %v.\n",
+			f.optimisers[order[0]], f.optimisers[order[1]], last, difference(at("", last), order[0], order[1]))
+	}
 	names = nil
 	for _, family := range r.families() {
 		for i := len(r.budgets) - 1; i >= 0; i-- {
@@ -118,6 +123,16 @@ func (r *Runs) writeField(b *strings.Builder, f field, parallel int) {
 	}
 	fmt.Fprint(b, "\nMean ranks by family:\n\n")
 	writeColumns(b, f.optimisers, order, names, columns)
+}
+
+// difference returns the mean difference of the ranks of two optimisers.
+func difference(blocks []Block, a, b int) Interval {
+	differences := make([]float64, len(blocks))
+	for i, block := range blocks {
+		ranks := Ranks(block.Gaps)
+		differences[i] = ranks[a] - ranks[b]
+	}
+	return Bootstrap(differences)
 }
 
 func writeColumns(b *strings.Builder, optimisers []string, order []int, names []string, columns map[string][]Interval) {
@@ -139,18 +154,8 @@ func byMean(intervals []Interval) []int {
 	for i, v := range intervals {
 		means[i], order[i] = v.Mean, i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return compareFloats(means[a], means[b]) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(means[a], means[b]) })
 	return order
-}
-
-func compareFloats(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // families returns the families of the problems, in order.
@@ -168,7 +173,7 @@ func (i Interval) String() string {
 	if math.IsNaN(i.Mean) {
 		return "–"
 	}
-	return fmt.Sprintf("%.3g (%.3g–%.3g)", i.Mean, i.Low, i.High)
+	return fmt.Sprintf("%.3g (%.3g to %.3g)", i.Mean, i.Low, i.High)
 }
 
 // Table renders rows as Markdown; the first row is the head.
