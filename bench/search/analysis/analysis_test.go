@@ -143,12 +143,12 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	text := Report(example(), []Twin{{"ours/a", "peer/a"}})
 	for _, want := range []string{
-		"## All optimisers, one after another",
 		"| ours/a | peer/a | 1 | bbob | 25 | 3–0–0 | 0.25 | 0.5 (0.5 to 0.5) |",
 		"| ours/a | peer/a | 1 | model | 25 | 0–0–3 | 1 | 1 (1 to 1) |",
 		"| peer/a | bbob | 1 | cannot begin: no categories | bbob/g seed 0, 0 of 25 trials |",
 		"## What ten pending points cost",
-		"## 2 optimisers, one after another",
+		"## 2 of 3 optimisers, one after another",
+		"## 3 of 3 optimisers, 10 pending",
 		"The rank of ours/a less that of ours/random, block by block, at 25 trials: -1 (-1 to -1).",
 	} {
 		if !strings.Contains(text, want) {
@@ -157,6 +157,11 @@ func TestReport(t *testing.T) {
 	}
 	if again := Report(example(), []Twin{{"ours/a", "peer/a"}}); again != text {
 		t.Error("two reports of the same runs differ")
+	}
+	chief := append(example(), run("bbob/f", "ours/auto", 0, 1, 0.1), run("bbob/f", "ours/auto", 1, 1, 0.1))
+	text = Report(chief, nil)
+	if !strings.Contains(text, "| ours/auto | 1 (1 to 1) |") || strings.Count(text, "## Each of ours") != 1 {
+		t.Errorf("report with a chief:\n%s", text)
 	}
 	if empty := Report(nil, nil); strings.Contains(empty, "NaN") {
 		t.Errorf("report of nothing:\n%s", empty)

@@ -39,6 +39,11 @@ func Report(all []result.Run, twins []Twin) string {
 			r.writeField(&b, field, parallel)
 		}
 	}
+	for _, parallel := range []int{1, 10} {
+		if f, ok := r.broadest(parallel); ok {
+			r.writeField(&b, f, parallel)
+		}
+	}
 	r.writeTwins(&b, twins)
 	r.writeAnchors(&b)
 	r.writeParallel(&b)
@@ -52,31 +57,66 @@ type field struct {
 	optimisers []string
 }
 
-// fields returns the optimisers that ran most, which meet on most problems,
-// then with them those that ran fewer, which meet on fewer, and so on to all.
+// chief is the sampler of ours that stands against the peers where it was run.
+const chief = "ours/auto"
+
+// fields returns the chief and the peers: first those that ran most, which meet
+// on most problems, then with them those that ran fewer, which meet on fewer,
+// and so on to all. Without the chief, all of ours are among them.
 func (r *Runs) fields(parallel int) (fields []field) {
+	count := r.counts(parallel)
+	if count[chief] > 0 {
+		maps.DeleteFunc(count, func(name string, _ int) bool { return strings.HasPrefix(name, "ours/") && name != chief })
+	}
+	names := byCount(count)
+	for i, name := range names {
+		// A new field begins where the next ran markedly fewer.
+		if i+1 < len(names) && 10*count[names[i+1]] > 8*count[name] {
+			continue
+		}
+		fields = append(fields, field{fmt.Sprintf("%d of %d optimisers, %s", i+1, len(names), mode(parallel)), slices.Sorted(slices.Values(names[:i+1]))})
+	}
+	return fields
+}
+
+// broadest returns all optimisers, each of ours included, that ran nearly as
+// much as any, where fields did not have them.
+func (r *Runs) broadest(parallel int) (field, bool) {
+	count := r.counts(parallel)
+	names := byCount(count)
+	names = slices.DeleteFunc(names, func(name string) bool { return 10*count[name] <= 8*count[names[0]] })
+	ours := 0
+	for _, name := range names {
+		if strings.HasPrefix(name, "ours/") {
+			ours++
+		}
+	}
+	slices.Sort(names)
+	return field{"Each of ours, " + mode(parallel), names}, count[chief] > 0 && ours > 1
+}
+
+// counts returns how many searches each optimiser ran.
+func (r *Runs) counts(parallel int) map[string]int {
 	count := map[string]int{}
 	for key := range r.byKey {
 		if key.Parallel == parallel {
 			count[key.Optimiser]++
 		}
 	}
-	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int {
+	return count
+}
+
+func byCount(count map[string]int) []string {
+	return slices.SortedFunc(maps.Keys(count), func(a, b string) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b))
 	})
-	mode := map[int]string{1: "one after another", 10: "ten pending"}[parallel]
-	for i, name := range names {
-		// A new field begins where the next ran markedly fewer.
-		if i+1 < len(names) && 10*count[names[i+1]] > 8*count[name] {
-			continue
-		}
-		title := fmt.Sprintf("%d optimisers, %s", i+1, mode)
-		if i+1 == len(names) {
-			title = "All optimisers, " + mode
-		}
-		fields = append(fields, field{title, slices.Sorted(slices.Values(names[:i+1]))})
+}
+
+func mode(parallel int) string {
+	if parallel == 1 {
+		return "one after another"
 	}
-	return fields
+	return fmt.Sprint(parallel, " pending")
 }
 
 // writeField writes who ranks where: over all problems by budget, and by
