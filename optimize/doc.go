@@ -48,6 +48,15 @@
 // each says [ErrExhausted] once such a space has no other point left. Package
 // [diwan.dev/diwan/optimize/optimizetest] holds every sampler to these rules.
 //
+// # Before and after a search
+//
+// What is known before a search makes it shorter: results from elsewhere
+// ([History.AddKnown]), a belief about where a good value is
+// ([Parameter.Around]), and earlier searches, also of other spaces
+// ([NewTransfer]; [RankSources] tells which are similar). [RegretBound] says
+// when what a search may still find is not worth having, and package
+// [diwan.dev/diwan/optimize/insight] what it has found out.
+//
 // # Numbers
 //
 // A step has one meaning everywhere: the values are min, min + step,
