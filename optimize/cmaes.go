@@ -75,7 +75,7 @@ func restarts() []string { return []string{"none", "ipop", "bipop"} }
 //
 // Numbers and ordered values of every point are searched so. Categories, and
 // parameters that depend on others, are drawn one by one, from how often the
-// best trials have had each value; see companion.
+// best trials have had each value.
 //
 // Results count in the order of their suggestions, and those that come late
 // where they belong; a generation never waits for them. The search has one

@@ -24,6 +24,7 @@ const (
 	mostBest  = 25   // trials that count as the best, at most
 	bestPart  = 0.15 // and as a part of all
 	proposals = 8    // random values of which the most promising is taken
+	mostPrior = 5    // trials that the even chance of all categories counts as: one for each, but no more than so many
 	kernel    = 0.1  // deviation of a number from that of a good trial, of its range
 )
 
@@ -78,9 +79,10 @@ func (c *companion) complete(s *Space, u []float64, axes []int, numbers *stream)
 // good trials prefer.
 func (c *companion) category(s *Space, i int, good []Trial, numbers *stream) float64 {
 	count := s.axes[i].count
-	liked, weight := make([]float64, count), 1.0
+	prior := math.Min(1, mostPrior/float64(count))
+	liked, weight := make([]float64, count), prior*float64(count)
 	for k := range liked {
-		liked[k] = 1 / float64(count)
+		liked[k] = prior
 	}
 	for _, t := range good {
 		if at := t.Point.at[i]; !math.IsNaN(at) {
@@ -94,7 +96,7 @@ func (c *companion) category(s *Space, i int, good []Trial, numbers *stream) flo
 		for left -= liked[0]; left > 0 && k < len(liked)-1; left -= liked[k] {
 			k++
 		}
-		if ratio := liked[k] / (c.tried[i][k] + 1/float64(count)); ratio > promise {
+		if ratio := liked[k] / (c.tried[i][k] + prior); ratio > promise {
 			chosen, promise = k, ratio
 		}
 	}

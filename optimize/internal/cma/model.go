@@ -14,11 +14,14 @@ import (
 // last evaluations agrees with theirs, it stands in for the evaluations of the
 // generation that are left; and its optimum takes part in the generation.
 
-// sample is an evaluated point.
+// sample is an evaluated point, with by how much it violates constraints: 0 for
+// not at all, +Inf for a failure.
 type sample struct {
-	x     []float64
-	value float64
+	x                []float64
+	violation, value float64
 }
+
+func (s sample) failed() bool { return math.IsInf(s.violation, 1) }
 
 const (
 	agreement = 0.7 // Kendall's τ from which the model stands in
@@ -44,23 +47,28 @@ func (s *Search) learn() bool {
 	if s.model != nil && (s.seen-s.fitted)*patience < s.seen {
 		return false
 	}
+	lessons := s.lessons()
 	n, form := len(s.dist.mean), linear
 	for _, richer := range []terms{squares, products} {
-		if c := richer.count(n); c <= mostTerms && float64(len(s.archive)) >= surplus*float64(c) {
+		if c := richer.count(n); c <= mostTerms && float64(len(lessons)) >= surplus*float64(c) {
 			form = richer
 		}
 	}
 	count := form.count(n)
-	if count > mostTerms || float64(len(s.archive)) < surplus*float64(count) {
+	if count > mostTerms || float64(len(lessons)) < surplus*float64(count) {
 		return false
 	}
 	s.fitted = s.seen
-	recent := s.archive[max(0, len(s.archive)-max(window*count, s.dist.Size(), judged)):]
-	values, lo, hi := bounded(recent)
+	recent := lessons[max(0, len(lessons)-max(window*count, s.dist.Size(), judged)):]
+	merit := newMerit(recent)
+	values := make([]float64, len(recent))
+	for i, p := range recent {
+		values[i] = merit.of(p)
+	}
 	if s.model = fit(recent, values, form); s.model == nil {
 		return false
 	}
-	s.model.lo, s.model.hi = lo, hi
+	s.model.merit = merit
 	s.sort()
 	first := max(0, len(recent)-judged)
 	predicted := make([]float64, 0, judged)
@@ -70,23 +78,20 @@ func (s *Search) learn() bool {
 	return kendall(predicted, values[first:]) >= agreement
 }
 
-// bounded returns the values of samples, brought from lo … hi to 0 … 1; infinite
-// ones are as bad, or good, as the worst, or best, that is finite.
-func bounded(samples []sample) (values []float64, lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, s := range samples {
-		if !math.IsInf(s.value, 0) {
-			lo, hi = math.Min(lo, s.value), math.Max(hi, s.value)
+// lessons returns the samples that a model is fitted to: those that did not
+// fail. Where more than a third of the last ones did, that says something of the
+// place, and they are among them.
+func (s *Search) lessons() []sample {
+	failures := 0
+	for _, p := range s.archive[max(0, len(s.archive)-judged):] {
+		if p.failed() {
+			failures++
 		}
 	}
-	values = make([]float64, len(samples))
-	for i, s := range samples {
-		if lo < hi {
-			v := math.Min(math.Max(s.value, lo), hi)
-			values[i] = (v/2 - lo/2) / (hi/2 - lo/2) // halves do not overflow
-		}
+	if 3*failures > judged || !slices.ContainsFunc(s.archive, sample.failed) {
+		return s.archive
 	}
-	return values, lo, hi
+	return slices.DeleteFunc(slices.Clone(s.archive), sample.failed)
 }
 
 // terms says which terms a polynomial has beside the constant.
@@ -116,7 +121,7 @@ type model struct {
 	form           terms
 	centre, spread []float64
 	coefficients   []float64
-	lo, hi         float64 // the values that 0 and 1 stand for
+	merit          merit
 }
 
 // features appends the terms of the polynomial at x.
@@ -148,12 +153,6 @@ func (m *model) features(row, x []float64) []float64 {
 func (m *model) predict(x []float64) float64 {
 	var space [mostTerms]float64
 	return dot(m.coefficients, m.features(space[:0], x))
-}
-
-// value returns what the polynomial says of the value of a point.
-func (m *model) value(x []float64) float64 {
-	part := m.predict(x)
-	return m.lo*(1-part) + m.hi*part
 }
 
 // fit fits a polynomial by least squares, with weights that fall linearly from

@@ -30,14 +30,17 @@ func TestModelExact(t *testing.T) {
 		var samples []sample
 		for range 2 * tc.form.count(3) {
 			x := []float64{numbers.Float64(), numbers.Float64(), numbers.Float64()}
-			samples = append(samples, sample{x, tc.f(x)})
+			samples = append(samples, sample{x, 0, tc.f(x)})
 		}
-		values, lo, hi := bounded(samples)
+		merit, values := newMerit(samples), make([]float64, len(samples))
+		for i, s := range samples {
+			values[i] = merit.of(s)
+		}
 		m := fit(samples, values, tc.form)
-		m.lo, m.hi = lo, hi
 		for range 20 {
 			x := []float64{numbers.Float64(), numbers.Float64(), numbers.Float64()}
-			if got, want := m.value(x), tc.f(x); math.Abs(got-want) > 1e-5 {
+			_, got := merit.at(m.predict(x))
+			if want := tc.f(x); math.Abs(got-want) > 1e-5 {
 				t.Fatalf("form %d: value at %v is %v: want %v", tc.form, x, got, want)
 			}
 		}
@@ -51,17 +54,24 @@ func TestModelExact(t *testing.T) {
 	}
 }
 
-// TestModelInfinite checks that infinite values do not break the model.
-func TestModelInfinite(t *testing.T) {
+// TestMerit checks the order of all kinds of results.
+func TestMerit(t *testing.T) {
 	t.Parallel()
-	values, lo, hi := bounded([]sample{{nil, math.Inf(1)}, {nil, -1e308}, {nil, 0}, {nil, 1e308}, {nil, math.Inf(-1)}})
-	for i, want := range []float64{1, 0, 0.5, 1, 0} {
-		if values[i] != want {
-			t.Errorf("value %d is %v: want %v", i, values[i], want)
+	inf := math.Inf(1)
+	samples := []sample{{nil, 0, -inf}, {nil, 0, -1e308}, {nil, 0, 0}, {nil, 0, 1e308}, {nil, 1, -1e308}, {nil, 4, 0}, {nil, inf, inf}}
+	s := newMerit(samples)
+	for i, want := range []float64{0, 0, 0.5, 1, 1.25, 2, 2} {
+		if got := s.of(samples[i]); got != want {
+			t.Errorf("sample %d is at %v: want %v", i, got, want)
 		}
 	}
-	if lo != -1e308 || hi != 1e308 {
-		t.Errorf("values are from %v to %v", lo, hi)
+	for place, want := range map[float64][2]float64{0: {0, -1e308}, 0.5: {0, 0}, 1: {0, 1e308}, 1.25: {1, 1e308}} {
+		if violation, value := s.at(place); violation != want[0] || value != want[1] {
+			t.Errorf("at %v are violation %v and value %v: want %v", place, violation, value, want)
+		}
+	}
+	if got := newMerit(samples[6:]).of(samples[6]); got != 1 {
+		t.Errorf("a failure alone is at %v: want 1", got)
 	}
 }
 

@@ -8,7 +8,6 @@ import "math"
 type descent struct {
 	history      []float64 // best values of the generations of this descent
 	spread       float64   // of the values of the last generation
-	scale        float64   // of these values
 	evaluations  int       // results of this descent
 	large, small int       // evaluations of descents with large and with small populations
 	size         int       // the last large population
@@ -24,7 +23,7 @@ func (d *descent) begin(dist *Distribution) {
 func (d *descent) note(results []result) {
 	best, worst := results[0].value, results[len(results)-1].value
 	d.history = append(d.history, best)
-	d.spread, d.scale = worst-best, math.Max(math.Abs(worst), math.Abs(best))
+	d.spread = worst - best
 	d.evaluations += len(results)
 }
 
@@ -56,7 +55,10 @@ func (d *descent) converged(dist *Distribution) bool {
 	for _, v := range d.history[len(d.history)-window:] {
 		lo, hi = math.Min(lo, v), math.Max(hi, v)
 	}
-	least := leastChange * math.Max(1, d.scale)
+	least := leastChange
+	if !math.IsInf(lo, 0) {
+		least *= math.Max(1, math.Abs(lo))
+	}
 	flat := func(change float64) bool { return change <= least || math.IsNaN(change) } // NaN: all infinite
 	return flat(hi-lo) && flat(d.spread)
 }

@@ -187,8 +187,8 @@ func (s *Search) draw() {
 // that is not a number, or +Inf, is a failure. The point may be any: one that is
 // not of the generation takes part in it as well.
 func (s *Search) Tell(rounded []float64, value, violation float64) {
-	if math.IsNaN(value) {
-		value = math.Inf(1)
+	if math.IsNaN(value) || math.IsInf(value, 1) {
+		value, violation = math.Inf(1), math.Inf(1)
 	}
 	member := Member{X: rounded, Foreign: true}
 	for k, c := range s.candidates {
@@ -199,10 +199,7 @@ func (s *Search) Tell(rounded []float64, value, violation float64) {
 		}
 	}
 	s.results = append(s.results, result{member, violation, value})
-	if violation > 0 {
-		value = math.Inf(1)
-	}
-	s.remember(sample{rounded, value})
+	s.remember(sample{rounded, violation, value})
 	if len(s.results) >= s.dist.Size() || s.config.Model && s.foresee() {
 		s.endGeneration()
 	}
@@ -216,7 +213,8 @@ func (s *Search) foresee() bool {
 	}
 	for k, c := range s.candidates {
 		if !s.told[k] {
-			s.results = append(s.results, result{Member{c.x, c.foreign}, 0, s.model.value(c.rounded)})
+			violation, value := s.model.merit.at(s.model.predict(c.rounded))
+			s.results = append(s.results, result{Member{c.x, c.foreign}, violation, value})
 		}
 	}
 	return true
