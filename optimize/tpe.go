@@ -80,6 +80,15 @@ func (c TPEConfig) good(n int) int {
 	return min(max(int(wanted), c.MinGood), n)
 }
 
+// others returns how many of the trials that are not good a model has at most.
+// More of them would cost time and change little.
+func (c TPEConfig) others() int {
+	if c.Multivariate {
+		return 256
+	}
+	return 128
+}
+
 // NewTPE returns the sampler that divides trials into good and others, models
 // either by a mixture of kernels, and suggests a point that is as much more
 // likely among the good than among the others as possible: a tree-structured
@@ -124,7 +133,7 @@ func (s *tpe) Sample(ctx context.Context, h *History) (Point, error) {
 		s.evidence = newTPEEvidence(h)
 	}
 	s.evidence.update()
-	proposals := s.propose(h.space, s.evidence.split(s.good), newStream(s.seed, uint64(h.Len())))
+	proposals := s.propose(h.space, s.evidence.split(s.good, s.others()), newStream(s.seed, uint64(h.Len())))
 	p, err := novel(h, tpeRounds*s.Candidates, proposals)
 	if err != nil {
 		return Point{}, err

@@ -42,7 +42,7 @@ func tpeGroups(space *Space, multivariate bool) []tpeGroup {
 }
 
 // fine is the number of values from which an axis is modelled as continuous.
-const fine = 64
+const fine = 32
 
 // cube returns how the axis divides the unit interval.
 func (a *axis) cube() parzen.Axis {

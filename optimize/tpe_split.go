@@ -22,9 +22,9 @@ type tpeDivision struct {
 	good, bad []tpeWeighted
 }
 
-// split divides the trials into good and others. count says how many of some
-// number of trials are good.
-func (e *tpeEvidence) split(count func(int) int) tpeDivision {
+// split divides the trials into good ones, at most as many as count says of
+// some number, and at most so many others.
+func (e *tpeEvidence) split(count func(int) int, others int) tpeDivision {
 	n := count(len(e.ranked))
 	ranked := e.ranked
 	if len(e.h.directions) > 1 {
@@ -36,13 +36,12 @@ func (e *tpeEvidence) split(count func(int) int) tpeDivision {
 		d.good[i] = tpeWeighted{ranked[i].id, math.Log((float64(n) + 1) / float64(i+1))}
 	}
 	scaleWeights(d.good)
-	for _, s := range ranked[n:] {
-		d.bad = append(d.bad, tpeWeighted{s.id, 1})
-	}
-	for _, id := range e.failed {
-		d.bad = append(d.bad, tpeWeighted{id, 1})
-	}
-	d.bad = tpeThin(d.bad)
+	d.bad = tpeThin(len(ranked)-n+len(e.failed), others, func(k int) int {
+		if k += n; k < len(ranked) {
+			return ranked[k].id
+		}
+		return e.failed[k-len(ranked)]
+	})
 	for _, id := range e.pending {
 		d.bad = append(d.bad, tpeWeighted{id, 1})
 	}
@@ -60,22 +59,23 @@ func scaleWeights(trials []tpeWeighted) {
 	}
 }
 
-// tpeKept is how many trials a model of the others has at most. More of them
-// would cost time and change little.
-const tpeKept = 256
-
-// tpeThin returns at most tpeKept of some trials, the best first: half of them the
-// best, which are those near the good ones, and of the rest one in so many,
-// which counts for those left out.
-func tpeThin(trials []tpeWeighted) []tpeWeighted {
-	if len(trials) <= tpeKept {
-		return trials
+// tpeThin returns at most so many of n trials, the best first, given the ids of
+// them: half of them the best, which are those near the good ones, and of the
+// rest one in so many, which counts for those left out.
+func tpeThin(n, most int, id func(int) int) []tpeWeighted {
+	all := n
+	if n > most {
+		all = most / 2
 	}
-	rest := trials[tpeKept/2:]
-	thinned := trials[: tpeKept/2 : tpeKept/2]
-	stride := float64(len(rest)) / (tpeKept / 2)
-	for i := range tpeKept / 2 {
-		thinned = append(thinned, tpeWeighted{rest[int((float64(i)+0.5)*stride)].id, stride})
+	thinned := make([]tpeWeighted, 0, min(n, most))
+	for k := range all {
+		thinned = append(thinned, tpeWeighted{id(k), 1})
+	}
+	if n > all {
+		stride := float64(n-all) / float64(most/2)
+		for i := range most / 2 {
+			thinned = append(thinned, tpeWeighted{id(all + int((float64(i)+0.5)*stride)), stride})
+		}
 	}
 	return thinned
 }

@@ -94,7 +94,7 @@ func TestTPEEvidenceIncremental(t *testing.T) {
 				once := newTPEEvidence(h)
 				once.update()
 				count := DefaultTPEConfig().good
-				one, other := step.split(count), once.split(count)
+				one, other := step.split(count, 10), once.split(count, 10)
 				options := cmp.AllowUnexported(tpeWeighted{})
 				if diff := cmp.Diff(one.good, other.good, options) + cmp.Diff(one.bad, other.bad, options); diff != "" {
 					rt.Fatal(diff)
@@ -129,7 +129,7 @@ func TestTPERanking(t *testing.T) {
 	pending := h.Add(h.space.Quantile([]float64{0.1, 0.2, 0}))
 	e := newTPEEvidence(h)
 	e.update()
-	d := e.split(func(n int) int { return n })
+	d := e.split(func(n int) int { return n }, 100)
 	ids := func(trials []tpeWeighted) (ids []int) {
 		for _, t := range trials {
 			ids = append(ids, t.id)
@@ -157,7 +157,7 @@ func TestTPEFrontSelection(t *testing.T) {
 	e := newTPEEvidence(h)
 	e.update()
 	var good []int
-	for _, t := range e.split(func(int) int { return 3 }).good {
+	for _, t := range e.split(func(int) int { return 3 }, 100).good {
 		good = append(good, t.id)
 	}
 	if slices.Sort(good); !slices.Equal(good, []int{1, 2, 3}) {
@@ -167,12 +167,9 @@ func TestTPEFrontSelection(t *testing.T) {
 
 func TestTPEThin(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{0, 1, tpeKept, tpeKept + 1, 1000, 10_000} {
-		trials := make([]tpeWeighted, n)
-		for i := range trials {
-			trials[i] = tpeWeighted{i, 1}
-		}
-		thinned, sum := tpeThin(trials), 0.0
+	const most = 100
+	for _, n := range []int{0, 1, most, most + 1, 1000, 10_000} {
+		thinned, sum := tpeThin(n, most, func(k int) int { return k }), 0.0
 		last := -1
 		for _, t := range thinned {
 			sum += t.weight
@@ -182,7 +179,7 @@ func TestTPEThin(t *testing.T) {
 				last = n // not rising
 			}
 		}
-		if len(thinned) > tpeKept || math.Abs(sum-float64(n)) > 1e-6 || last >= n && n > 0 {
+		if len(thinned) > most || math.Abs(sum-float64(n)) > 1e-6 || last >= n && n > 0 {
 			t.Errorf("of %d trials %d are left with the weight %v, the last %d", n, len(thinned), sum, last)
 		}
 	}

@@ -16,11 +16,14 @@ type Mixture struct {
 	prior   float64   // logarithm of the prior's share
 	peaks   []float64 // by kernel: logarithm of its share and of what makes it integrate to one
 
-	at       [][]float64 // by axis and kernel: where the kernel is
-	inverses [][]float64 // by axis and kernel: one divided by its deviation, nil where there is no order or widths are joint
-	hit      []float64   // by axis without order: logarithm of the density at the kernel's own value
-	miss     []float64   // and at others
-	joint    *joint      // nil where widths are not joint
+	at       [][]float64   // by axis and kernel: where the kernel is
+	inverses [][]float64   // by axis and kernel: one divided by its deviation, nil where there is no order or widths are joint
+	hit      []float64     // by axis without order: logarithm of the density at the kernel's own value
+	miss     []float64     // and at others
+	cells    [][][]float64 // by axis, cell or choice, and kernel: logarithm of the density, nil where not asked for yet
+	joint    *joint        // nil where widths are not joint
+
+	totals []float64 // of a single axis that is finite: logarithm of the density by cell, where cells are known
 
 	logs  []float64 // scratch of LogDensity, by kernel
 	white []float64 // scratch of LogDensity, by axis of joint
@@ -33,22 +36,26 @@ type Mixture struct {
 func Fit(axes []Axis, columns [][]float64, weights []float64, prior float64, w Width) *Mixture {
 	n, d := len(weights), len(axes)
 	m := &Mixture{
-		axes: axes, kernels: n, at: columns, inverses: make([][]float64, d),
+		axes: axes, kernels: n, at: columns, inverses: make([][]float64, d), cells: make([][][]float64, d),
 		hit: make([]float64, d), miss: make([]float64, d), logs: make([]float64, n),
 	}
 	m.share(weights, prior)
 	if w.Joint && n > 0 {
 		m.join(weights, w)
 	}
-	order, widths := make([]int, n), make([]float64, n)
+	sorted, widths := make([]placed, n), make([]float64, n)
 	normals := slices.Repeat([]float64{1}, n)
 	for j := range axes {
 		switch a := &axes[j]; {
 		case a.Choices > 0:
 			m.hit[j], m.miss[j] = choice(a.Choices, n)
+			m.cells[j] = make([][]float64, a.Choices)
 		case m.joint == nil || !a.joins():
-			neighbours(columns[j], widths, order)
+			neighbours(columns[j], widths, sorted)
 			m.narrow(j, widths, w.factor(), normals)
+			if a.Edges != nil {
+				m.cells[j] = make([][]float64, len(a.Edges)-1)
+			}
 		}
 	}
 	for i := range m.peaks {

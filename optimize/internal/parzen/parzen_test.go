@@ -26,6 +26,15 @@ func TestBelow(t *testing.T) {
 	}
 }
 
+func TestExp(t *testing.T) {
+	t.Parallel()
+	for x := -float64(expReach); x <= 0; x += 0.00137 {
+		if got, want := exp(x), math.Exp(x); math.Abs(got-want) > 1e-10*want {
+			t.Fatalf("exp(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
 // Drawing the part u must give the number below which that part lies.
 func TestTruncated(t *testing.T) {
 	t.Parallel()
@@ -58,7 +67,7 @@ func TestNeighbours(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := make([]float64, len(test.at))
-			neighbours(test.at, got, make([]int, len(test.at)))
+			neighbours(test.at, got, make([]placed, len(test.at)))
 			if diff := cmp.Diff(test.want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
 				t.Error(diff)
 			}

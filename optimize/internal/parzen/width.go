@@ -3,7 +3,6 @@
 package parzen
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -31,31 +30,45 @@ func (w Width) factor() float64 {
 // narrowest is the least deviation of a joint kernel.
 const narrowest = 1e-3
 
+// placed is a kernel and where it is on an axis.
+type placed struct {
+	at     float64
+	kernel int
+}
+
 // neighbours sets widths to the deviations of kernels around some coordinates
-// of an axis, before the factor.
-func neighbours(at, widths []float64, order []int) {
+// of an axis, before the factor. sorted is scratch of the same length.
+func neighbours(at, widths []float64, sorted []placed) {
 	n := len(at)
-	for i := range order {
-		order[i] = i
+	for i, u := range at {
+		sorted[i] = placed{u, i}
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(at[i], at[j]), cmp.Compare(i, j)) })
+	slices.SortFunc(sorted, func(a, b placed) int {
+		switch { // faster than cmp.Compare, and these are numbers
+		case a.at < b.at:
+			return -1
+		case a.at > b.at:
+			return 1
+		}
+		return a.kernel - b.kernel
+	})
 	least := 1 / math.Min(100, float64(n)+2)
-	for k, i := range order {
+	for k, p := range sorted {
 		below, above := 0.0, 1.0
 		if k > 0 {
-			below = at[order[k-1]]
+			below = sorted[k-1].at
 		}
 		if k+1 < n {
-			above = at[order[k+1]]
+			above = sorted[k+1].at
 		}
-		width := math.Max(at[i]-below, above-at[i])
+		width := max(p.at-below, above-p.at)
 		switch {
 		case n > 1 && k == 0:
-			width = above - at[i]
+			width = above - p.at
 		case n > 1 && k == n-1:
-			width = at[i] - below
+			width = p.at - below
 		}
-		widths[i] = math.Min(math.Max(width, least), 1)
+		widths[p.kernel] = min(max(width, least), 1)
 	}
 }
 
