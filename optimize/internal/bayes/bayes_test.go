@@ -69,7 +69,7 @@ func TestOutputs(t *testing.T) {
 		{Losses: []float64{math.Inf(-1)}, Violations: []float64{0}},
 		{Losses: []float64{2}},
 	}}
-	o := d.objective(0).outputs
+	o := d.objective(0, 0).outputs
 	if !(o[3] < o[0] && o[0] < o[4] && o[4] < o[2] && o[1] == o[2]) {
 		t.Errorf("outputs %v: want the order of the losses, and the failure as bad as the worst", o)
 	}
@@ -80,7 +80,7 @@ func TestOutputs(t *testing.T) {
 	if !(c.outputs[0] < 0 && c.outputs[1] > 0 && c.outputs[2] == 0) {
 		t.Errorf("outputs %v: want the signs of the violations", c.outputs)
 	}
-	if best := d.best(d.objective(0)); best != o[3] {
+	if best := d.best(d.objective(0, 0)); best != o[3] {
 		t.Errorf("best is %v: want %v", best, o[3])
 	}
 }
@@ -132,7 +132,7 @@ func TestLocal(t *testing.T) {
 		u := []float64{0.2 + 0.3*random(), 0.2 + 0.3*random(), 0.2 + 0.3*random()}
 		d.Observations = append(d.Observations, Observation{Point: u, Losses: []float64{bowl(u)}})
 	}
-	o := d.objective(0)
+	o := d.objective(0, 0)
 	best := d.bestPoints([]outcome{o})[0]
 	u, ok := s.local(d, best, gp.Kernel{Lengths: []float64{1, 1, 1}}, Query{Snap: anywhere, Random: random})
 	if !ok || bowl(u) > bowl(best)/100 {
@@ -217,7 +217,7 @@ func BenchmarkPropose(b *testing.B) {
 			s := New(make([]Dimension, 10), DefaultConfig())
 			for i := 0; b.Loop(); i++ {
 				if i%(n/10) == 0 {
-					clear(s.kernels)
+					clear(s.fits)
 				}
 				d.Observations = all[:n+i%(n/10)]
 				s.Propose(d, Query{Turn: i, Snap: anywhere, Random: random})

@@ -51,36 +51,41 @@ func (d *Data) constraints() int {
 type outcome struct {
 	rows    []int // into the observations
 	outputs []float64
-	warp    gp.Warp // of an objective: from losses to outputs
+	losses  []float64 // of an objective: those that the outputs stand for
+	warp    gp.Warp   // and how they do
 }
 
-// objective returns the outputs of an objective. Those of failures are as bad
-// as the worst of the successes.
-func (d *Data) objective(k int) outcome {
-	losses := make([]float64, 0, len(d.Observations))
-	for i := range d.Observations {
-		if l := d.Observations[i].Losses; len(l) > 0 {
-			losses = append(losses, l[k])
-		}
-	}
-	tame(losses)
-	o := outcome{outputs: make([]float64, len(d.Observations)), rows: make([]int, len(d.Observations))}
-	if len(losses) == 0 {
-		losses = []float64{0}
-	}
-	worst, n := slices.Max(losses), 0
-	all := make([]float64, len(d.Observations))
-	for i := range d.Observations {
-		all[i], o.rows[i] = worst, i
-		if len(d.Observations[i].Losses) > 0 {
-			all[i], n = losses[n], n+1
-		}
-	}
-	o.warp = gp.NewWarp(all)
-	for i, v := range all {
-		o.outputs[i] = o.warp.At(v)
+// warped returns the outcome of all observations with some losses.
+func warped(losses []float64, bend float64) outcome {
+	o := outcome{losses: losses, warp: gp.NewWarp(losses, bend)}
+	for i, v := range losses {
+		o.rows, o.outputs = append(o.rows, i), append(o.outputs, o.warp.At(v))
 	}
 	return o
+}
+
+// objective returns the losses of an objective. Those of failures are as bad as
+// the worst of the successes.
+func (d *Data) objective(k int, bend float64) outcome {
+	var successes []float64
+	for i := range d.Observations {
+		if l := d.Observations[i].Losses; len(l) > 0 {
+			successes = append(successes, l[k])
+		}
+	}
+	if len(successes) == 0 {
+		successes = []float64{0}
+	}
+	tame(successes)
+	worst, n := slices.Max(successes), 0
+	losses := make([]float64, len(d.Observations))
+	for i := range d.Observations {
+		losses[i] = worst
+		if len(d.Observations[i].Losses) > 0 {
+			losses[i], n = successes[n], n+1
+		}
+	}
+	return warped(losses, bend)
 }
 
 // tame brings infinite values near the finite ones, on their side.

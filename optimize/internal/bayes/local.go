@@ -25,7 +25,7 @@ type region struct {
 // local returns the point at which a model of the neighbourhood of the best
 // point expects most, within a trust region.
 func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float64, bool) {
-	o := d.objective(0)
+	o := d.objective(0, 0)
 	g := s.region(d, centre, k)
 	n := len(g.dimensions)
 	// As many observations as lie around the best in all directions decide
@@ -45,7 +45,7 @@ func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float6
 		rows[i] = g.local(d.Observations[g.rows[i]].Point, radius)
 		losses[i] = o.outputs[g.rows[i]]
 	}
-	w := gp.NewWarp(losses)
+	w := gp.NewWarp(losses, 0)
 	outputs := make([]float64, count)
 	for i := range outputs {
 		outputs[i] = w.At(losses[i])
@@ -58,6 +58,9 @@ func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float6
 		groups[i] = i
 	}
 	kernel, _ := gp.Fit(prior, prior.Mode(), fitSteps, groups, rows, outputs)
+	if kernel.Noise > noisy {
+		return nil, false
+	}
 	m := gp.New(kernel, groups, rows, outputs)
 	best := slices.Min(m.Smoothed())
 	for _, p := range d.Pending {
@@ -78,6 +81,9 @@ const (
 	// width is how many radii a unit of local coordinates spans, and reach how
 	// many a step may go.
 	width = 4
+	// noisy is the part of the variance of the neighbourhood above which noise
+	// hides where it is best.
+	noisy = 0.2
 	reach = 1.5
 )
 

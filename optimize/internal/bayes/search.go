@@ -64,16 +64,16 @@ type Search struct {
 	features features
 	prior    gp.Prior
 
-	mu      sync.Mutex
-	kernels map[[2]uint64]gp.Kernel
+	mu   sync.Mutex
+	fits map[[2]uint64]fit
 }
 
 // New returns a search.
 func New(dimensions []Dimension, c Config) *Search {
 	return &Search{
 		config: c, features: newFeatures(dimensions),
-		prior:   gp.DefaultPrior(len(dimensions)),
-		kernels: map[[2]uint64]gp.Kernel{},
+		prior: gp.DefaultPrior(len(dimensions)),
+		fits:  map[[2]uint64]fit{},
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *Search) Propose(d Data, q Query) [][]float64 {
 	}
 	constraints := d.constraints()
 	for k := range constraints {
-		m, _ := s.model(d, func(d *Data) outcome { return d.constraint(k) })
+		m, _ := s.model(d, func(d *Data, _ float64) outcome { return d.constraint(k) })
 		r.models = append(r.models, m)
 	}
 	best := d.bestPoints(objectives)
@@ -122,11 +122,11 @@ func (s *Search) Propose(d Data, q Query) [][]float64 {
 func (d *Data) outcomesOfObjectives(random func() float64) []outcomes {
 	if d.Objectives > exactObjectives {
 		weights := randomWeights(d.Objectives, random)
-		return []outcomes{func(d *Data) outcome { return d.scalarised(weights) }}
+		return []outcomes{func(d *Data, bend float64) outcome { return d.scalarised(weights, bend) }}
 	}
 	var all []outcomes
 	for k := range d.Objectives {
-		all = append(all, func(d *Data) outcome { return d.objective(k) })
+		all = append(all, func(d *Data, bend float64) outcome { return d.objective(k, bend) })
 	}
 	return all
 }
@@ -234,13 +234,12 @@ func randomWeights(n int, random func() float64) []float64 {
 // scalarised returns one outcome for several objectives: the greatest of their
 // outputs, each from 0 to 1 and times its weight, and a little of their sum
 // (the augmented Chebyshev function of ParEGO, Knowles 2006).
-func (d *Data) scalarised(weights []float64) outcome {
+func (d *Data) scalarised(weights []float64, bend float64) outcome {
 	values, sums := make([]float64, len(d.Observations)), make([]float64, len(d.Observations))
-	var o outcome
 	for k, weight := range weights {
-		o = d.objective(k)
-		lo, hi := slices.Min(o.outputs), slices.Max(o.outputs)
-		for i, v := range o.outputs {
+		outputs := d.objective(k, 0).outputs
+		lo, hi := slices.Min(outputs), slices.Max(outputs)
+		for i, v := range outputs {
 			v = weight * (v - lo) / max(hi-lo, 1e-9)
 			values[i] = max(values[i], v)
 			sums[i] += v
@@ -249,9 +248,5 @@ func (d *Data) scalarised(weights []float64) outcome {
 	for i, v := range sums {
 		values[i] += 0.05 * v
 	}
-	w := gp.NewWarp(values)
-	for i, v := range values {
-		o.outputs[i] = w.At(v)
-	}
-	return o
+	return warped(values, bend)
 }

@@ -11,24 +11,93 @@ import (
 	"diwan.dev/diwan/optimize/internal/gp"
 )
 
-// outcomes is one kind of outcome as a function of the data.
-type outcomes func(d *Data) outcome
+// outcomes is one kind of outcome as a function of the data, and of the bend of
+// its warp.
+type outcomes func(d *Data, bend float64) outcome
 
 // model returns the process that models an outcome, and the outcome of the
-// observations that it has, without their noise. The kernel comes from the
-// observations up to a stage, so that it serves until the next.
+// observations that it has, without their noise. Kernel and bend come from the
+// observations up to a stage, so that they serve until the next.
 func (s *Search) model(d Data, of outcomes) (*gp.Model, outcome) {
 	early := d
 	early.Observations = d.Observations[:stage(len(d.Observations))]
-	all, past := of(&d), of(&early)
-	if len(past.rows) == 0 {
-		past = all
-	}
-	past, all = past.chosen(min(s.config.Limit, fitLimit)), all.chosen(s.config.Limit)
-	kernel := s.kernel(s.rows(d, past), past.outputs)
-	m := gp.New(kernel, s.features.groups, s.rows(d, all), all.outputs)
+	f := s.fitted(early, of)
+	all := of(&d, f.bend).chosen(s.config.Limit)
+	m := gp.New(f.kernel, s.features.groups, s.rows(d, all), all.outputs)
 	all.outputs = m.Smoothed()
 	return m, all
+}
+
+// fit is what is found from observations: the likeliest kernel and bend.
+type fit struct {
+	kernel gp.Kernel
+	bend   float64
+}
+
+// bends are those that are tried. The middle one makes outputs of a quadratic
+// function nearly those of its distance from the minimum, the last one spreads
+// three magnitudes.
+var bends = [...]float64{0, 2, 50}
+
+// fitted returns the fit to some observations, and remembers it.
+func (s *Search) fitted(d Data, of outcomes) fit {
+	few := of(&d, 0).chosen(min(s.config.Limit, bendLimit))
+	if len(few.rows) == 0 {
+		return fit{kernel: s.prior.Mode()}
+	}
+	all := of(&d, 0).chosen(min(s.config.Limit, fitLimit))
+	key := fingerprint(s.rows(d, all), all.outputs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f, ok := s.fits[key]; ok {
+		return f
+	}
+	f := s.likeliestBend(d, of, few)
+	all = of(&d, f.bend).chosen(min(s.config.Limit, fitLimit))
+	f.kernel, _ = gp.Fit(s.prior, f.kernel, fitSteps, s.features.groups, s.rows(d, all), all.outputs)
+	if len(s.fits) >= remembered {
+		clear(s.fits)
+	}
+	s.fits[key] = f
+	return f
+}
+
+// likeliestBend returns the bend with which some observations are likeliest, and
+// a first guess of the kernel.
+func (s *Search) likeliestBend(d Data, of outcomes, few outcome) fit {
+	rows := s.rows(d, few)
+	f, likeliest := fit{kernel: s.prior.Mode()}, math.Inf(-1)
+	for _, bend := range bends {
+		bent := of(&d, bend).chosen(len(rows))
+		kernel, density := gp.Fit(s.prior, f.kernel, bendSteps, s.features.groups, rows, bent.outputs)
+		if density += bent.logSlopes(); density > likeliest {
+			f, likeliest = fit{kernel, bend}, density
+		}
+		if few.losses == nil || len(rows) < bentFrom {
+			break
+		}
+	}
+	return f
+}
+
+const (
+	// fitSteps and bendSteps are how many steps a fit takes at most, fitLimit
+	// and bendLimit how many observations it is made to.
+	fitSteps, bendSteps = 30, 15
+	fitLimit, bendLimit = 150, 60
+	// bentFrom is how many observations tell whether a bend is likelier.
+	bentFrom   = 8
+	remembered = 64
+)
+
+// logSlopes returns what turns the logarithm of the density of the outputs into
+// that of losses, so that densities for different bends compare.
+func (o outcome) logSlopes() float64 {
+	sum := 0.0
+	for _, v := range o.losses {
+		sum += o.warp.LogSlope(v)
+	}
+	return sum
 }
 
 // rows returns the features of the observations that an outcome has.
@@ -40,9 +109,6 @@ func (s *Search) rows(d Data, o outcome) [][]float64 {
 	return rows
 }
 
-// fitLimit is how many observations a kernel is found from at most.
-const fitLimit = 150
-
 // Surrogate predicts an objective.
 type Surrogate struct {
 	features features
@@ -52,7 +118,7 @@ type Surrogate struct {
 
 // Surrogate returns the model of an objective, for at least one observation.
 func (s *Search) Surrogate(d Data, objective int) Surrogate {
-	of := func(d *Data) outcome { return d.objective(objective) }
+	of := func(d *Data, bend float64) outcome { return d.objective(objective, bend) }
 	m, o := s.model(d, of)
 	return Surrogate{s.features, m, o}
 }
@@ -97,27 +163,6 @@ func stage(n int) int {
 
 const firstStage = 4
 
-// kernel returns the likeliest kernel, and remembers it.
-func (s *Search) kernel(rows [][]float64, outputs []float64) gp.Kernel {
-	key := fingerprint(rows, outputs)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if k, ok := s.kernels[key]; ok {
-		return k
-	}
-	k, _ := gp.Fit(s.prior, s.prior.Mode(), fitSteps, s.features.groups, rows, outputs)
-	if len(s.kernels) >= remembered {
-		clear(s.kernels)
-	}
-	s.kernels[key] = k
-	return k
-}
-
-const (
-	fitSteps   = 30
-	remembered = 64
-)
-
 // fingerprint returns a number that different data do not share.
 func fingerprint(rows [][]float64, outputs []float64) [2]uint64 {
 	hash := fnv.New128a()
@@ -157,7 +202,11 @@ func (o outcome) chosen(limit int) outcome {
 		chosen = append(chosen, rest[i*len(rest)/(limit-best)])
 	}
 	slices.Sort(chosen)
-	return outcome{pick(o.rows, chosen), pick(o.outputs, chosen), o.warp}
+	some := outcome{rows: pick(o.rows, chosen), outputs: pick(o.outputs, chosen), warp: o.warp}
+	if o.losses != nil {
+		some.losses = pick(o.losses, chosen)
+	}
+	return some
 }
 
 func pick[T any](from []T, indices []int) []T {

@@ -15,9 +15,9 @@ import (
 // gradient, so that candidates are compared alone. Several objectives are
 // combined with random weights, and what is not feasible counts as the worst.
 func (s *Search) ProposeByTrees(d Data, c forest.Config, seed uint64, q Query) [][]float64 {
-	o := d.objective(0)
+	o := d.objective(0, 0)
 	if d.Objectives > 1 {
-		o = d.scalarised(randomWeights(d.Objectives, q.Random))
+		o = d.scalarised(randomWeights(d.Objectives, q.Random), 0)
 	}
 	worst := slices.Max(o.outputs)
 	for i := range o.outputs {

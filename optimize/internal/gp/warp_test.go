@@ -10,12 +10,21 @@ import (
 	"pgregory.net/rapid"
 )
 
+// TestUnwarp checks the inverse, and the slopes by numeric differentiation.
 func TestUnwarp(t *testing.T) {
 	t.Parallel()
-	w := NewWarp([]float64{3, 5, 4, 9, 3.5})
-	for _, v := range []float64{3, 4.25, 9, -7} {
-		if got, slope := w.Unwarp(w.At(v)); math.Abs(got-v) > 1e-12 || math.Abs(slope*(w.At(v+1)-w.At(v))-1) > 1e-12 {
-			t.Errorf("%v comes back as %v with slope %v", v, got, slope)
+	for _, bend := range []float64{0, 1, 10} {
+		w := NewWarp([]float64{3, 5, 4, 9, 3.5}, bend)
+		for _, v := range []float64{3.1, 4.25, 9} {
+			const h = 1e-6
+			got, slope := w.Unwarp(w.At(v))
+			numeric := (w.At(v+h) - w.At(v-h)) / (2 * h)
+			if math.Abs(got-v) > 1e-12 || math.Abs(slope*numeric-1) > 1e-6 {
+				t.Errorf("%v comes back as %v with slope %v: want %v", v, got, slope, 1/numeric)
+			}
+			if got, want := w.LogSlope(v), math.Log(numeric*1); math.Abs(got-want) > 1e-6 { // the median is 1 from the least
+				t.Errorf("logarithm of the slope at %v is %v: want %v", v, got, want)
+			}
 		}
 	}
 }
@@ -27,7 +36,7 @@ func TestWarp(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		number := rapid.OneOf(rapid.Float64Range(-10, 10), rapid.Float64(), rapid.SampledFrom([]float64{1e308, -1e308, 0, 5e-324}))
 		values := rapid.SliceOfN(number, 1, 30).Draw(rt, "values")
-		w := NewWarp(values)
+		w := NewWarp(values, rapid.SampledFrom([]float64{0, 1, 10}).Draw(rt, "bend"))
 		outputs := make([]float64, len(values))
 		mean, squares := 0.0, 0.0
 		for i, v := range values {
