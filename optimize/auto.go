@@ -5,13 +5,14 @@ package optimize
 import (
 	"context"
 	"fmt"
+	"maps"
 )
 
 // AutoConfig says when [NewAuto] chooses which sampler.
 type AutoConfig struct {
-	// Modelled is how many suggestions a Gaussian process makes, from 0; beyond
-	// that one would take longer than many a trial, and the cheaper samplers
-	// have enough results to learn from.
+	// Modelled is how many suggestions may come before those of a Gaussian
+	// process end, from 0; beyond that one would take longer than many a trial,
+	// and the cheaper samplers have enough results to learn from.
 	Modelled int
 	// Parameters is how many parameters a Gaussian process searches, from 0:
 	// among more, too few results say too little about each.
@@ -19,11 +20,14 @@ type AutoConfig struct {
 	// Objectives is how many objectives a Gaussian process searches for the
 	// hypervolume, whose cost grows quickly with them.
 	Objectives int
+	// Memory, from 0 to below 1, is what a sampler's past is worth with each
+	// further suggestion of its own: 0.95 remembers about twenty.
+	Memory float64
 }
 
 // DefaultAutoConfig returns the configuration of "auto".
 func DefaultAutoConfig() AutoConfig {
-	return AutoConfig{Modelled: 1000, Parameters: 60, Objectives: 3}
+	return AutoConfig{Modelled: 1000, Parameters: 60, Objectives: 3, Memory: 0.95}
 }
 
 func (c AutoConfig) check() error {
@@ -35,34 +39,61 @@ func (c AutoConfig) check() error {
 			return fmt.Errorf("%s is %d: want a number from 0", field.name, field.value)
 		}
 	}
+	if !(c.Memory >= 0 && c.Memory < 1) {
+		return fmt.Errorf("Memory is %v: want a number from 0 to below 1", c.Memory)
+	}
 	return nil
 }
 
 // NewAuto returns the sampler that chooses another for each suggestion, by the
-// space, the budget and what is known so far:
+// space, the budget and what is known so far.
 //
-//   - a Gaussian process while there are few enough suggestions, parameters and
-//     objectives for one;
-//   - multivariate TPE beyond that, and NSGA-II for more objectives than a
-//     Gaussian process searches.
+// One objective is searched by a Gaussian process, CMA-ES and multivariate TPE
+// in turns, which learn from each other's results: a Gaussian process where
+// there are few enough suggestions and parameters for one, CMA-ES where at
+// least two parameters are numbers. Each has its turn in proportion to how
+// often its last suggestions were better than all before: where a model finds
+// the right region and a descent the last digits, each gets its time.
+//
+// Several objectives are searched by a Gaussian process, many by NSGA-II.
 //
 // The label "sampler" of a point says which it was.
 func NewAuto(space *Space, seed uint64, budget Budget, c AutoConfig) (Sampler, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("cannot make automatic sampler: %w", err)
 	}
-	a := &auto{config: c}
-	var err error
-	if a.gaussian, err = NewGP(space, seed, gaussianWithin(budget)); err != nil {
-		return nil, err
+	a := &auto{config: c, seed: seed}
+	for _, m := range []struct {
+		into *Sampler
+		make func() (Sampler, error)
+		when bool
+	}{
+		{&a.gaussian.Sampler, func() (Sampler, error) { return NewGP(space, seed, gaussianWithin(budget)) }, true},
+		{&a.strategy.Sampler, func() (Sampler, error) { return NewCMAES(space, seed, DefaultCMAESConfig()) }, countNumbers(space) >= 2},
+		{&a.parzen.Sampler, func() (Sampler, error) { return NewTPE(space, seed, DefaultTPEConfig()) }, true},
+		{&a.genetic.Sampler, func() (Sampler, error) { return NewNSGA2(space, seed, DefaultNSGA2Config()) }, true},
+	} {
+		if !m.when {
+			continue
+		}
+		sampler, err := m.make()
+		if err != nil {
+			return nil, fmt.Errorf("cannot make automatic sampler: %w", err)
+		}
+		*m.into = sampler
 	}
-	if a.parzen, err = NewTPE(space, seed, DefaultTPEConfig()); err != nil {
-		return nil, err
-	}
-	if a.genetic, err = NewNSGA2(space, seed, DefaultNSGA2Config()); err != nil {
-		return nil, err
-	}
+	a.gaussian.name, a.strategy.name, a.parzen.name, a.genetic.name = "bayesianoptimization", "cmaes", "multivariate-tpe", "nsga2"
 	return a, nil
+}
+
+// mustAuto returns the automatic sampler, whose default configuration suits
+// every space.
+func mustAuto(space *Space, seed uint64, budget Budget) Sampler {
+	sampler, err := NewAuto(space, seed, budget, DefaultAutoConfig())
+	if err != nil {
+		panic(fmt.Sprintf("optimize: %v", err))
+	}
+	return sampler
 }
 
 // gaussianWithin returns the configuration of a Gaussian process that leaves
@@ -76,42 +107,100 @@ func gaussianWithin(b Budget) GPConfig {
 }
 
 type auto struct {
-	config                    AutoConfig
-	gaussian, parzen, genetic Sampler
+	config                              AutoConfig
+	seed                                uint64
+	gaussian, strategy, parzen, genetic choice
 }
 
+// choice is a sampler that may be chosen; a nil one does not suit the space.
+type choice struct {
+	Sampler
+	name string
+}
+
+// samplerLabel names the sampler of a suggestion.
+const samplerLabel = "sampler"
+
 func (a *auto) Sample(ctx context.Context, h *History) (Point, error) {
-	name, sampler := a.choose(h)
-	p, err := sampler.Sample(ctx, h)
+	m := a.choose(h)
+	p, err := m.Sample(ctx, h)
 	if err != nil {
 		return Point{}, err
 	}
-	labels := map[string]string{"sampler": name}
-	for key, value := range p.Labels() {
-		labels[key] = value
-	}
+	labels := map[string]string{samplerLabel: m.name}
+	maps.Copy(labels, p.Labels())
 	return p.WithLabels(labels), nil
 }
 
-// choose returns the sampler of the next point and its name.
-func (a *auto) choose(h *History) (string, Sampler) {
-	switch {
-	case len(h.directions) > a.config.Objectives:
-		return "nsga2", a.genetic
-	case h.Len()+len(h.Known()) >= a.config.Modelled || h.space.Len() > a.config.Parameters:
-		return "multivariate-tpe", a.parzen
+// choose returns the sampler of the next point.
+func (a *auto) choose(h *History) choice {
+	past := h.Len() + len(h.Known())
+	modelled := past < a.config.Modelled && h.space.Len() <= a.config.Parameters
+	if n := len(h.directions); n > 1 {
+		if n <= a.config.Objectives && modelled {
+			return a.gaussian
+		}
+		return a.genetic
 	}
-	return "bayesianoptimization", a.gaussian
+	var choices []choice
+	if modelled {
+		if past < designed {
+			return a.gaussian
+		}
+		choices = append(choices, a.gaussian)
+	}
+	if a.strategy.Sampler != nil {
+		choices = append(choices, a.strategy)
+	}
+	choices = append(choices, a.parzen)
+	return choices[a.draw(h, choices)]
 }
 
-// mustAuto returns the automatic sampler, whose default configuration suits
-// every space.
-func mustAuto(space *Space, seed uint64, budget Budget) Sampler {
-	sampler, err := NewAuto(space, seed, budget, DefaultAutoConfig())
-	if err != nil {
-		panic(fmt.Sprintf("optimize: %v", err))
+// designed is how many points spread evenly before samplers take turns.
+const designed = 10
+
+// draw returns the index of one of some samplers, at random in proportion to
+// the rate at which its last suggestions were better than all before.
+func (a *auto) draw(h *History, choices []choice) int {
+	successes := a.successes(h)
+	sum := 0.0
+	for _, m := range choices {
+		sum += successes[m.name].rate()
 	}
-	return sampler
+	u := sum * newStream(a.seed, uint64(h.Len())).float()
+	for i, m := range choices {
+		if u -= successes[m.name].rate(); u < 0 {
+			return i
+		}
+	}
+	return len(choices) - 1
+}
+
+// successes counts the suggestions of samplers, the latest for most.
+type successes struct{ of, better float64 }
+
+// rate is the part of suggestions that was better than all before; one that
+// was never asked has an even chance.
+func (s successes) rate() float64 { return (s.better + 0.5) / (s.of + 1) }
+
+// successes returns those of each sampler by name.
+func (a *auto) successes(h *History) map[string]successes {
+	all := map[string]successes{}
+	var best *Trial
+	for i := range h.trials {
+		t := &h.trials[i]
+		if !t.Complete() {
+			continue
+		}
+		name := t.Point.Labels()[samplerLabel]
+		s := all[name]
+		s.of, s.better = s.of*a.config.Memory+1, s.better*a.config.Memory
+		if best == nil || h.compare(*t, *best) < 0 {
+			best, s.better = t, s.better+1
+		}
+		all[name] = s
+	}
+	return all
 }
 
 func autoAlgorithm() maker {

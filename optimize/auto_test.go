@@ -26,10 +26,11 @@ func TestAutoChoice(t *testing.T) {
 		past       int
 		want       string
 	}{
-		"Few":        {"A model knows most from few results.", many[:5], 1, 20, "bayesianoptimization"},
+		"Few":        {"Points spread evenly before there is anything to learn from.", many[:5], 1, 5, "bayesianoptimization"},
 		"Several":    {"Up to three objectives have a hypervolume to model.", many[:5], 3, 20, "bayesianoptimization"},
-		"Parameters": {"Among many parameters a model knows little.", many, 1, 20, "multivariate-tpe"},
-		"Results":    {"A model of many results takes long.", many[:5], 1, 1000, "multivariate-tpe"},
+		"Parameters": {"Among many parameters a model knows little.", many, 3, 20, "nsga2"},
+		"Results":    {"A model of many results takes long.", many[:5], 2, 1000, "nsga2"},
+		"Only":       {"A single number is no matter for CMA-ES.", many[:1], 1, 1000, "multivariate-tpe"},
 		"Objectives": {"The hypervolume of many objectives takes long.", many[:5], 4, 20, "nsga2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +55,36 @@ func TestAutoChoice(t *testing.T) {
 				t.Errorf("%s sampler is %q, %v: want %q", tc.reason, p.Labels()["sampler"], err, tc.want)
 			}
 		})
+	}
+}
+
+// TestAutoTurns checks that the sampler whose suggestions succeed gets more of
+// them, and that no other is given up.
+func TestAutoTurns(t *testing.T) {
+	t.Parallel()
+	space := mustSpace(t, optimize.Double("x", 0, 1), optimize.Double("y", 0, 1))
+	sampler, err := optimize.New("auto", nil, optimize.Problem{Space: space, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := optimize.NewHistory(space)
+	turns := map[string]int{}
+	for i := range 200 {
+		p, err := sampler.Sample(t.Context(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := 0.0
+		if p.Labels()["sampler"] == "multivariate-tpe" {
+			value = -float64(i)
+		}
+		if err := h.Tell(h.Add(p), optimize.Values(value)); err != nil {
+			t.Fatal(err)
+		}
+		turns[p.Labels()["sampler"]]++
+	}
+	if good := turns["multivariate-tpe"]; len(turns) != 3 || good < 120 || good > 195 {
+		t.Errorf("turns are %v: want most for the one that succeeds, and some for the others", turns)
 	}
 }
 
