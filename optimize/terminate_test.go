@@ -3,6 +3,8 @@
 package optimize_test
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -148,4 +150,37 @@ func TestRegretHostile(t *testing.T) {
 			rt.Fatalf("%+v, %v: want a bound", r, err)
 		}
 	})
+}
+
+// Ends a search when what it may still find is not worth having.
+func ExampleRegretBound() {
+	space, err := optimize.NewSpace(optimize.Double("x", -5, 5), optimize.Double("y", -5, 5))
+	if err != nil {
+		panic(err)
+	}
+	sampler, err := optimize.New("bayesianoptimization", nil, optimize.Problem{Space: space, Seed: 1})
+	if err != nil {
+		panic(err)
+	}
+	history := optimize.NewHistory(space)
+	for history.Len() < 200 {
+		p, err := sampler.Sample(context.Background(), history)
+		if err != nil {
+			panic(err)
+		}
+		loss := math.Pow(p.Float("x")-1, 2) + math.Pow(p.Float("y")+2, 2)
+		if err := history.Tell(history.Add(p), optimize.Values(loss)); err != nil {
+			panic(err)
+		}
+		regret, err := optimize.RegretBound(history, optimize.DefaultRegretConfig())
+		if err != nil {
+			panic(err)
+		}
+		if regret.Stop {
+			break
+		}
+	}
+	best, _ := history.Best()
+	fmt.Printf("ended before 200: %v, nothing worth 0.1 is missed: %v\n", history.Len() < 200, best.Value() < 0.1)
+	// Output: ended before 200: true, nothing worth 0.1 is missed: true
 }

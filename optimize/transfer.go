@@ -51,7 +51,7 @@ func DefaultTransferConfig() TransferConfig {
 // "Google Vizier", 2017). How often depends on whether this order is better
 // than chance: earlier searches that mislead are soon not asked any more.
 //
-// Of several objectives the first counts, and sources have one each.
+// Of several objectives the first counts.
 func NewTransfer(base Sampler, space *Space, sources []*History, seed uint64, c TransferConfig) (Sampler, error) {
 	switch {
 	case base == nil:

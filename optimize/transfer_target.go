@@ -25,14 +25,16 @@ type pendingPoint struct {
 	row, predictions []float64
 }
 
-// remembered is how many results are compared and modelled: the latest.
+// remembered is how many trials are compared and modelled, the latest, and
+// known results where there are fewer.
 const remembered = 100
 
 func (t *transfer) newTarget(h *History) *target {
 	g := &target{transfer: t, h: h}
 	worst := math.Inf(-1)
-	trials := slices.Concat(h.known, h.trials)
-	for _, trial := range trials[max(len(trials)-remembered, 0):] {
+	recent := h.trials[max(len(h.trials)-remembered, 0):]
+	known := h.known[max(len(h.known)+len(recent)-remembered, 0):]
+	for _, trial := range slices.Concat(known, recent) {
 		switch trial.State {
 		case Pending:
 			g.pending = append(g.pending, pendingPoint{t.features.row(t.space.Unit(trial.Point)), t.predict(trial.Point)})
