@@ -118,6 +118,7 @@ type elite struct {
 	told    int
 	known   int
 	pool    []Trial // those that may be members now or later
+	pruned  int     // size of the pool when the others were dropped
 	members []Trial // from the best to the worst
 }
 
@@ -170,7 +171,7 @@ func (e *elite) choose(h *History, size int) {
 // prune drops trials that as many others as the elite has members dominate:
 // these come before it whatever is told later.
 func (e *elite) prune(losses [][]float64, violations []float64, size int) {
-	if len(e.pool) < 2*size {
+	if len(e.pool) < 2*max(size, e.pruned) {
 		return
 	}
 	kept := e.pool[:0:0]
@@ -185,7 +186,7 @@ func (e *elite) prune(losses [][]float64, violations []float64, size int) {
 			kept = append(kept, t)
 		}
 	}
-	e.pool = kept
+	e.pool, e.pruned = kept, len(kept)
 }
 
 // dominatesWithin is constrained domination.
