@@ -81,7 +81,7 @@ generate: ## Make deep copies and CRDs again from the API types
 bench: build ## Measure start, overhead and scale; writes bench/results
 	go run ./bench
 
-SCALE ?= quick
+SCALE ?= standard
 .PHONY: bench-search
 bench-search: ## Compare the search library with its peers; writes bench/results
 	go run ./bench/search -scale $(SCALE)

@@ -28,7 +28,7 @@ func savings(ctx context.Context, o options) (string, error) {
 	switch o.scale {
 	case "smoke":
 		p.Families, p.Trials, p.Seeds = families[:2], 20, 3
-	case "quick":
+	case "quick", "standard":
 		p.Seeds = 10
 	case "full":
 		p.Seeds = 40

@@ -43,7 +43,7 @@ type options struct {
 func read(arguments []string) (o options, err error) {
 	f := flag.NewFlagSet("search", flag.ContinueOnError)
 	f.StringVar(&o.parts, "parts", "", "what to measure: quality, cost, fidelity; separated by commas; by default all for a scale, and quality otherwise")
-	f.StringVar(&o.scale, "scale", "", "a set of searches with a name, written to bench/results: smoke (minutes), quick (half an hour on two cores) or full (hours); \"\" for what the other flags say")
+	f.StringVar(&o.scale, "scale", "", "a set of searches with a name, written to bench/results: smoke (minutes), quick (half an hour on two cores), standard (an hour) or full (hours); \"\" for what the other flags say")
 	f.StringVar(&o.problems, "problems", "bbob", "families: "+strings.Join(problem.Families, ", "))
 	f.StringVar(&o.dims, "dims", "5", "dimensions of bbob and noisy")
 	f.IntVar(&o.first, "instances", 0, "the first instance of each problem; by default 1 for a scale, and 101 otherwise")

@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 // TestScales checks that every scale compares every optimiser that it should.
 func TestScales(t *testing.T) {
 	t.Parallel()
-	for _, scale := range []string{"smoke", "quick", "full"} {
+	for _, scale := range []string{"smoke", "quick", "standard", "full"} {
 		campaigns, err := scaled(scale, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -35,10 +35,19 @@ func scaled(scale string, first int) ([]campaign, error) {
 		}, nil
 	case "quick":
 		return []campaign{
-			{families: synthetic, dims: dims, first: first, n: 2, sample: 24, optimisers: quickly, seeds: 1, parallel: both, trials: 200},
-			{families: []string{"model"}, first: first, n: 1, sample: 4, optimisers: quickly, seeds: 1, parallel: alone, trials: 100},
-			{families: families, dims: dims, first: first, n: 2, sample: 12, optimisers: notSlowly, seeds: 1, parallel: alone, trials: 100, limit: 3 * time.Minute},
-			{families: families, dims: dims, first: first, n: 2, sample: 4, optimisers: everyone, seeds: 1, parallel: alone, trials: 50, limit: 4 * time.Minute},
+			{families: synthetic, dims: dims, first: first, n: 2, sample: 12, optimisers: quickly, seeds: 1, parallel: both, trials: 100},
+			{families: []string{"model"}, first: first, n: 1, sample: 2, optimisers: quickly, seeds: 1, parallel: alone, trials: 50},
+			{families: families, dims: dims, first: first, n: 2, sample: 4, optimisers: notSlowly, seeds: 1, parallel: alone, trials: 50, limit: time.Minute},
+			{families: families, dims: dims, first: first, n: 2, sample: 2, optimisers: everyone, seeds: 1, parallel: alone, trials: 25, limit: 90 * time.Second},
+			{families: []string{"anchor"}, optimisers: quickly, seeds: 1, parallel: alone, trials: 100},
+		}, nil
+	case "standard":
+		return []campaign{
+			{families: synthetic, dims: dims, first: first, n: 2, sample: 21, optimisers: quickly, seeds: 1, parallel: alone, trials: 200},
+			{families: synthetic, dims: dims, first: first, n: 2, sample: 12, optimisers: quickly, seeds: 1, parallel: both, trials: 200},
+			{families: []string{"model"}, first: first, n: 1, sample: 3, optimisers: quickly, seeds: 1, parallel: alone, trials: 100},
+			{families: families, dims: dims, first: first, n: 2, sample: 8, optimisers: notSlowly, seeds: 1, parallel: alone, trials: 100, limit: 90 * time.Second},
+			{families: families, dims: dims, first: first, n: 2, sample: 4, optimisers: everyone, seeds: 1, parallel: alone, trials: 50, limit: 2 * time.Minute},
 			{families: []string{"anchor"}, optimisers: quickly, seeds: 1, parallel: alone, trials: 200},
 		}, nil
 	case "full":
@@ -49,7 +58,7 @@ func scaled(scale string, first int) ([]campaign, error) {
 			{families: []string{"anchor"}, optimisers: notSlowly, seeds: 10, parallel: alone, trials: 200, limit: 20 * time.Minute},
 		}, nil
 	}
-	return nil, fmt.Errorf("unknown scale %q: want smoke, quick or full", scale)
+	return nil, fmt.Errorf("unknown scale %q: want smoke, quick, standard or full", scale)
 }
 
 // only keeps the optimisers that a list asks for.
