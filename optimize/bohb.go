@@ -33,7 +33,7 @@ func DefaultBOHBConfig() BOHBConfig {
 // configurations from a model of which are good on the highest rung that at
 // least MinPoints of them have reached (Falkner, Klein and Hutter, "BOHB:
 // robust and efficient hyperparameter optimization at scale", 2018). The model
-// is asked once two configurations more than that have ended.
+// is asked once twice as many have values there; see [FidelityConfig].
 //
 // It fails where the config names no fitting resource or has a number out of
 // its range.

@@ -5,7 +5,7 @@ package stopping
 import "fmt"
 
 // MedianConfig configures the median stopping rule of Google Vizier (Golovin et
-// al., "Google Vizier: a service for black-box optimization", 2017, §3.1): a
+// al., "Google Vizier: a service for black-box optimization", KDD 2017): a
 // trial stops when the best value that it has had up to a step is worse than
 // the median, over the complete trials, of the averages of their values up to
 // the same step.

@@ -24,9 +24,12 @@ type Family struct {
 
 // Curve is a configuration that is trained.
 type Curve interface {
-	// At returns the loss that a search observes after some epochs, from 1,
-	// and how great it really is.
-	At(epoch int) (observed, actual float64)
+	// Train goes on to some number of epochs, from 1, which never falls.
+	Train(epoch int)
+	// Observed returns the loss that a search sees then.
+	Observed() float64
+	// Actual returns how great it really is.
+	Actual() float64
 }
 
 // worst is what counts for a loss that is greater or no number, as when
@@ -89,7 +92,7 @@ func Synthetic(t Traits, instance uint64) Family {
 			level += importance[i]*a*a + importance[i+1]*b*b
 		}
 		slow := at[0]
-		return synthetic{
+		return &synthetic{
 			level: 0.1 + level + 0.15*t.Crossing*(1-slow),
 			scale: math.Exp(2.5 * t.Crossing * (slow - 0.5)),
 			power: 1 + (0.05+0.15*t.Crossing)*math.Sin(7*at[1]),
@@ -102,11 +105,17 @@ func Synthetic(t Traits, instance uint64) Family {
 type synthetic struct {
 	level, scale, power, noise float64
 	seed                       uint64
+	epoch                      int
 }
 
-func (c synthetic) At(epoch int) (observed, actual float64) {
-	actual = c.level + math.Pow(1+float64(epoch)/c.scale, -c.power)
-	return actual + c.noise*rand.New(rand.NewPCG(c.seed, uint64(epoch))).NormFloat64(), actual
+func (c *synthetic) Train(epoch int) { c.epoch = epoch }
+
+func (c *synthetic) Observed() float64 {
+	return c.Actual() + c.noise*rand.New(rand.NewPCG(c.seed, uint64(c.epoch))).NormFloat64()
+}
+
+func (c *synthetic) Actual() float64 {
+	return c.level + math.Pow(1+float64(c.epoch)/c.scale, -c.power)
 }
 
 // hash makes a seed of coordinates.

@@ -49,16 +49,19 @@ func TestDigitsLearn(t *testing.T) {
 	}
 	good := []float64{0.1, 0.9, 16, 1e-4, 32, 0.1, 0.95}
 	one, other := f.Begin(good, 1), f.Begin(good, 1)
-	one.At(3)
-	observed, actual := one.At(10)
-	if again, _ := other.At(10); again != observed {
-		t.Errorf("loss after 10 epochs is %v, and asked at once %v", observed, again)
+	one.Train(3)
+	one.Train(10)
+	other.Train(10)
+	if one.Observed() != other.Observed() {
+		t.Errorf("loss after 10 epochs is %v, and at once %v", one.Observed(), other.Observed())
 	}
-	if observed > 0.5 || actual > 0.5 {
-		t.Errorf("loss after 10 epochs is %v and %v: want less than 0.5", observed, actual)
+	if one.Observed() > 0.5 || one.Actual() > 0.5 {
+		t.Errorf("loss after 10 epochs is %v and %v: want less than 0.5", one.Observed(), one.Actual())
 	}
-	if observed, _ := f.Begin([]float64{3, 0.99, 4, 1, 32, 3, 1}, 1).At(3); !(observed > 2 && observed <= worst) {
-		t.Errorf("loss of a network that diverges is %v", observed)
+	wild := f.Begin([]float64{3, 0.99, 4, 1, 32, 3, 1}, 1)
+	wild.Train(3)
+	if loss := wild.Observed(); !(loss > 2 && loss <= worst) {
+		t.Errorf("loss of a network that diverges is %v", loss)
 	}
 }
 
@@ -79,8 +82,8 @@ func TestSyntheticCrosses(t *testing.T) {
 			curves[i] = f.Begin(at, 1)
 		}
 		actual := func(c Curve, epoch int) float64 {
-			_, actual := c.At(epoch)
-			return actual
+			c.Train(epoch)
+			return c.Actual()
 		}
 		slices.SortFunc(curves, func(a, b Curve) int { return cmp.Compare(actual(a, Epochs), actual(b, Epochs)) })
 		best := curves[:200]
@@ -137,17 +140,17 @@ func TestLedger(t *testing.T) {
 	t.Parallel()
 	l := &ledger{budget: 10, target: 0.5}
 	for _, turn := range []struct {
-		epochs, again    int
-		observed, actual float64
-		full             bool
+		epochs, again int
+		curve         fixed
+		full          bool
 	}{
-		{3, 3, 2, 2.1, false},
-		{3, 3, 3, 0.1, false}, // better, but nobody sees it
-		{2, 3, 1, 0.5, true},
+		{3, 3, fixed{2, 2.1}, false},
+		{3, 3, fixed{3, 0.1}, false}, // better, but nobody sees it
+		{2, 3, fixed{1, 0.5}, true},
 	} {
 		l.epochs += turn.epochs
 		l.again += turn.again
-		l.enter(turn.observed, turn.actual)
+		l.enter(turn.curve)
 		if l.full() != turn.full {
 			t.Errorf("after %+v the ledger is full: %v", turn, l.full())
 		}
@@ -156,6 +159,15 @@ func TestLedger(t *testing.T) {
 		t.Errorf("moments are %s, want %s", got, want)
 	}
 }
+
+// fixed is a curve that has come to its losses.
+type fixed struct{ observed, actual float64 }
+
+func (fixed) Train(int) {}
+
+func (f fixed) Observed() float64 { return f.observed }
+
+func (f fixed) Actual() float64 { return f.actual }
 
 // TestParallel checks that the first failure ends the work.
 func TestParallel(t *testing.T) {

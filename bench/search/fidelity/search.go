@@ -5,7 +5,6 @@ package fidelity
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"diwan.dev/diwan/bench/search/problem"
@@ -47,12 +46,14 @@ func (l *ledger) full() bool {
 	return l.epochs >= l.budget
 }
 
-// enter takes in a trial that has ended with some values.
-func (l *ledger) enter(observed, actual float64) {
+// enter takes in a trial that has ended, and returns the loss observed.
+func (l *ledger) enter(c Curve) float64 {
+	observed := c.Observed()
 	if len(l.moments) == 0 || observed < l.best {
 		l.best = observed
-		l.moments = append(l.moments, Moment{l.epochs, l.again, actual})
+		l.moments = append(l.moments, Moment{l.epochs, l.again, c.Actual()})
 	}
+	return observed
 }
 
 // Run runs a search until it has spent a budget of epochs, or has an incumbent
@@ -107,9 +108,8 @@ func Rungs(name string, sampler func(space *optimize.Space, seed uint64) (optimi
 			spent = append(spent, epochs)
 			l.epochs += epochs - have
 			l.again += epochs
-			observed, actual := curves[trial.Index].At(epochs)
-			l.enter(observed, actual)
-			if err := search.Tell(trial.Index, observed); err != nil {
+			curves[trial.Index].Train(epochs)
+			if err := search.Tell(trial.Index, l.enter(curves[trial.Index])); err != nil {
 				return err
 			}
 		}
@@ -156,10 +156,14 @@ func Stopped(name string, settings map[string]string, algorithm, rule string, ru
 			if err != nil {
 				return err
 			}
-			observed, stopped, err := train(l, f.Begin(at, seed), func(epoch int, observed float64) (bool, error) {
+			report := func(epoch int, observed float64) (bool, error) {
 				stop, _, err := search.Report(trial.Index, epoch, observed)
 				return stop, err
-			})
+			}
+			if rule == "" {
+				report = nil
+			}
+			observed, stopped, err := train(l, f.Begin(at, seed), report)
 			switch {
 			case err != nil:
 				return err
@@ -178,15 +182,16 @@ func Stopped(name string, settings map[string]string, algorithm, rule string, ru
 
 // train trains to the end, or until a report is answered by stop.
 func train(l *ledger, c Curve, report func(epoch int, observed float64) (stop bool, err error)) (observed float64, stopped bool, err error) {
-	actual := math.NaN()
 	for epoch := 1; epoch <= Epochs && !stopped; epoch++ {
-		observed, actual = c.At(epoch)
+		c.Train(epoch)
 		l.epochs++
 		l.again++
-		if stopped, err = report(epoch, observed); err != nil {
+		if report == nil {
+			continue
+		}
+		if stopped, err = report(epoch, c.Observed()); err != nil {
 			return 0, false, err
 		}
 	}
-	l.enter(observed, actual)
-	return observed, stopped, nil
+	return l.enter(c), stopped, nil
 }
