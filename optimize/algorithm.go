@@ -106,7 +106,8 @@ func Known() []Algorithm {
 //   - hyperband ([HyperbandConfig]): resource_name and r_l, both required; r_min,
 //     eta, random_state.
 //
-//   - asha ([ASHAConfig]): those of hyperband, and brackets.
+//   - asha ([ASHAConfig]): those of hyperband; brackets; sampler, which is where
+//     new configurations come from: random (the default) or multivariate-tpe.
 //
 //   - bohb ([BOHBConfig]): those of hyperband; min_points_in_model (one more than
 //     there are other parameters), from 1; random_fraction (1/3); top_n_percent

@@ -93,11 +93,16 @@ func (s *asha) bracket(b *fidelityBoard) int {
 
 func ashaAlgorithm() maker {
 	return maker{
-		settings: append(fidelitySettings(), "brackets", randomState),
+		settings: append(fidelitySettings(), "brackets", "sampler", randomState),
 		build: func(s *settings, p Problem) (Sampler, error) {
 			c := DefaultASHAConfig()
 			s.fidelity(&c.FidelityConfig)
 			c.Brackets = s.int("brackets", c.Brackets, atLeast(1))
+			if s.choice("sampler", "random", "multivariate-tpe") != "random" {
+				c.Configurations = func(space *Space, seed uint64) (Sampler, error) {
+					return NewTPE(space, seed, DefaultTPEConfig())
+				}
+			}
 			if s.err() != nil {
 				return nil, nil // s says why
 			}

@@ -39,6 +39,23 @@ func TestASHA(t *testing.T) {
 	})
 }
 
+// TestASHAOfTPE holds a search whose configurations come from a model to the
+// contract.
+func TestASHAOfTPE(t *testing.T) {
+	t.Parallel()
+	optimizetest.Run(t, optimizetest.Subject{
+		New: func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
+			c := optimize.DefaultASHAConfig()
+			c.Resource, c.MinPoints = "epochs", 1
+			c.Configurations = func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
+				return optimize.NewTPE(space, seed, optimize.DefaultTPEConfig())
+			}
+			return optimize.NewASHA(space, seed, c)
+		},
+		Parameters: []optimize.Parameter{optimize.Double("epochs", 0.25, 1).By(0.25)},
+	})
+}
+
 func TestFidelitySettings(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Double("x", 0, 1), optimize.Int("epochs", 1, 9), optimize.Categorical("c", "a", "b"), optimize.Int("p", 1, 3), optimize.Int("child", 1, 2).When("p", "1"))
@@ -60,6 +77,8 @@ func TestFidelitySettings(t *testing.T) {
 		"Eta":       {"hyperband", settings{"resource_name": "epochs", "r_l": "9", "eta": "1"}, `eta is "1": want a number greater than 1`},
 		"Least":     {"asha", settings{"resource_name": "epochs", "r_l": "9", "r_min": "10"}, "r_min is 10"},
 		"Brackets":  {"asha", settings{"resource_name": "epochs", "r_l": "9", "brackets": "3"}, ""},
+		"Sampler":   {"asha", settings{"resource_name": "epochs", "r_l": "9", "sampler": "multivariate-tpe"}, ""},
+		"SamplerX":  {"asha", settings{"resource_name": "epochs", "r_l": "9", "sampler": "grid"}, `sampler is "grid": want one of random, multivariate-tpe`},
 		"BracketsX": {"asha", settings{"resource_name": "epochs", "r_l": "9", "brackets": "4"}, "brackets is 4: want a whole number from 1 to the number of rungs, 3"},
 	}
 	for name, tc := range tests {

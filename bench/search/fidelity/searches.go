@@ -12,14 +12,7 @@ func Ours() []Search {
 		searches = append(searches, named(name, nil))
 	}
 	return append(searches,
-		Rungs("asha of tpe", func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
-			c := optimize.DefaultASHAConfig()
-			c.Resource = resource
-			c.Configurations = func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
-				return optimize.NewTPE(space, seed, optimize.DefaultTPEConfig())
-			}
-			return optimize.NewASHA(space, seed, c)
-		}),
+		named("asha", map[string]string{"sampler": "multivariate-tpe"}),
 		Stopped("random, medianstop", nil, "random", "medianstop", nil),
 		Stopped("multivariate-tpe, medianstop", nil, "multivariate-tpe", "medianstop", nil),
 		Stopped("multivariate-tpe, successivehalving", nil, "multivariate-tpe", "successivehalving", nil),
@@ -30,7 +23,11 @@ func Ours() []Search {
 
 // named is one of our searches over a resource, by the name of its algorithm.
 func named(algorithm string, settings map[string]string) Search {
-	return Rungs(algorithm, func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
+	name := algorithm
+	if sampler, ok := settings["sampler"]; ok {
+		name += ", " + sampler
+	}
+	return Rungs(name, func(space *optimize.Space, seed uint64) (optimize.Sampler, error) {
 		all := map[string]string{"resource_name": resource, "r_l": "81"}
 		for name, value := range settings {
 			all[name] = value
