@@ -91,7 +91,7 @@ func TestENASLearns(t *testing.T) {
 	var late, best, randomLate, randomBest float64
 	for seed := range uint64(searches) {
 		c := quick()
-		c.Hidden, c.SkipTarget = 12, 0.2
+		c.Hidden, c.TrainSteps, c.LearningRate, c.SkipTarget = 12, 40, 5e-4, 0.2
 		s, err := optimize.NewENAS(space, seed, c)
 		if err != nil {
 			t.Fatal(err)

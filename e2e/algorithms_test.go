@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,5 +46,18 @@ func TestCheckpoints(t *testing.T) {
 	}
 	if later == 0 {
 		t.Error("no trial went on from another")
+	}
+}
+
+// TestArchitectureExample runs the example of a search that its one trial does.
+func TestArchitectureExample(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	s := newServer(t)
+	stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/architecture/darts.yaml"))
+	if code != 0 || !strings.Contains(stdout, "Genotype(normal=") {
+		t.Fatalf("exit code %d, want 0 and a genotype\n%s%s", code, stdout, stderr)
 	}
 }
