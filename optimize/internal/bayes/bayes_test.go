@@ -96,11 +96,11 @@ func TestRegion(t *testing.T) {
 		unit := rapid.Float64Range(0, 1)
 		p := []float64{unit.Draw(rt, "x"), 0.25, unit.Draw(rt, "y"), nan}
 		d := Data{Observations: []Observation{{Point: centre}, {Point: p}, {Point: []float64{0.3, 0.75, 0.6, nan}}, {Point: []float64{0.3, 0.25, 0.6, 0.5}}}}
-		g := s.region(d, centre, gp.Kernel{Lengths: []float64{0.5, 1, 3, 1}})
+		g := s.region(d, make([]float64, 4), centre, gp.Kernel{Lengths: []float64{0.5, 1, 3, 1}})
 		if diff := cmp.Diff([]int{0, 1}, g.rows); diff != "" {
 			rt.Fatalf("observations in the region: -want, +got:\n%s", diff)
 		}
-		want := math.Hypot((p[0]-0.3)*math.Sqrt(6), (p[2]-0.6)/math.Sqrt(6)) // 0.5 and 3 over √1.5
+		want := math.Hypot((p[0]-0.3)/0.5, (p[2]-0.6)/3)
 		if math.Abs(g.distances[1]-want) > 1e-12 {
 			rt.Errorf("distance of %v is %v: want %v", p, g.distances[1], want)
 		}
@@ -109,6 +109,38 @@ func TestRegion(t *testing.T) {
 			rt.Errorf("%v comes back as %v", p, back)
 		}
 	})
+}
+
+// TestOrient checks that distances take a valley across the dimensions for what
+// it is: along it the observations are no farther away than across it.
+func TestOrient(t *testing.T) {
+	t.Parallel()
+	s := New(make([]Dimension, 2), DefaultConfig())
+	random := sequence()
+	centre := []float64{0.5, 0.5}
+	d := Data{Observations: []Observation{{Point: centre}}}
+	losses := []float64{0}
+	for range 40 {
+		along, across := random()-0.5, 0.01*(random()-0.5)
+		d.Observations = append(d.Observations, Observation{Point: []float64{0.5 + 0.3*(along+across), 0.5 + 0.3*(along-across)}})
+		losses = append(losses, along*along+1e4*across*across)
+	}
+	g := s.region(d, losses, centre, gp.Kernel{Lengths: []float64{1, 1}})
+	if !g.oriented {
+		t.Fatal("40 observations do not orient two dimensions")
+	}
+	size := func(p []float64) float64 {
+		row := g.local(p, 1)
+		return math.Hypot(row[0]-0.5, row[1]-0.5)
+	}
+	if ratio := size([]float64{0.6, 0.6}) / size([]float64{0.503, 0.497}); ratio > 10 {
+		t.Errorf("a tenth along the valley is %v times as far as three thousandths across it: want fewer, of 33 by the eye", ratio)
+	}
+	p := []float64{0.55, 0.52}
+	back := g.global(g.local(p, 0.1), 0.1)
+	if math.Abs(back[0]-p[0])+math.Abs(back[1]-p[1]) > 1e-9 {
+		t.Errorf("%v comes back as %v", p, back)
+	}
 }
 
 // bowl is a quadratic function whose least value is 0, at 0.3 in each

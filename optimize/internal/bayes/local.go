@@ -17,16 +17,20 @@ import (
 type region struct {
 	centre     []float64
 	dimensions []int
-	units      []float64 // for each of these dimensions: how far a distance of 1 reaches
-	rows       []int     // observations there, by distance
-	distances  []float64 // of each of them
+	// basis is lower triangular: its product with local coordinates is a
+	// distance from the centre. In these coordinates the best points are
+	// spread evenly in all directions, as those of a valley are not in its own.
+	basis     [][]float64
+	oriented  bool      // whether it has entries beside the diagonal
+	rows      []int     // observations there, by distance
+	distances []float64 // of each of them
 }
 
 // local returns the point at which a model of the neighbourhood of the best
 // point expects most, within a trust region.
 func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float64, bool) {
 	o := d.objective(0, 0)
-	g := s.region(d, centre, k)
+	g := s.region(d, o.losses, centre, k)
 	n := len(g.dimensions)
 	// As many observations as lie around the best in all directions decide
 	// about the size of the trust region.
@@ -81,35 +85,41 @@ const (
 	// width is how many radii a unit of local coordinates spans, and reach how
 	// many a step may go.
 	width = 4
+	// orientPerDimension is how many of the best observations for each
+	// dimension say where the neighbourhood is long, and correlated how far
+	// they are believed.
+	orientPerDimension = 3
+	correlated         = 0.97
 	// noisy is the part of the variance of the neighbourhood above which noise
 	// hides where it is best.
 	noisy = 0.2
 	reach = 1.5
 )
 
-// region returns the neighbourhood of a point. Distances are in units of a
-// kernel's lengths, whose geometric mean is 1.
-func (s *Search) region(d Data, centre []float64, k gp.Kernel) region {
+// region returns the neighbourhood of a point, given the losses of all
+// observations.
+func (s *Search) region(d Data, losses, centre []float64, k gp.Kernel) region {
 	g := region{centre: centre}
-	mean := 0.0
 	for i, dimension := range s.features.dimensions {
 		if !dimension.Categorical && dimension.Values != 1 && !math.IsNaN(centre[i]) {
 			g.dimensions = append(g.dimensions, i)
-			g.units = append(g.units, k.Lengths[i])
-			mean += math.Log(k.Lengths[i])
 		}
 	}
-	mean = math.Exp(mean / float64(len(g.dimensions)))
-	for i := range g.units {
-		g.units[i] /= mean
+	g.basis = make([][]float64, len(g.dimensions))
+	for i, dimension := range g.dimensions {
+		g.basis[i] = make([]float64, i+1)
+		g.basis[i][i] = k.Lengths[dimension]
 	}
-	distances := make([]float64, len(d.Observations))
 	for i := range d.Observations {
-		if row := g.local(d.Observations[i].Point, 1); row != nil {
+		if g.local(d.Observations[i].Point, 1) != nil {
 			g.rows = append(g.rows, i)
-			for _, v := range row {
-				distances[i] = math.Hypot(distances[i], width*(v-0.5))
-			}
+		}
+	}
+	g.orient(d, losses)
+	distances := make([]float64, len(d.Observations))
+	for _, i := range g.rows {
+		for _, v := range g.local(d.Observations[i].Point, 1) {
+			distances[i] = math.Hypot(distances[i], width*(v-0.5))
 		}
 	}
 	slices.SortStableFunc(g.rows, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
@@ -117,6 +127,35 @@ func (s *Search) region(d Data, centre []float64, k gp.Kernel) region {
 		g.distances = append(g.distances, distances[i])
 	}
 	return g
+}
+
+// orient makes the basis the Cholesky factor of the covariance of the best
+// observations around the centre.
+func (g *region) orient(d Data, losses []float64) {
+	n := len(g.dimensions)
+	if len(g.rows) < (n+1)*(n+2) { // twice what a covariance has of entries
+		return
+	}
+	best := slices.Clone(g.rows)
+	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(losses[a], losses[b]) })
+	best = best[1 : 1+orientPerDimension*n] // without the centre
+	covariance := make([][]float64, n)
+	for i, di := range g.dimensions {
+		covariance[i] = make([]float64, i+1)
+		for j, dj := range g.dimensions[:i+1] {
+			for _, row := range best {
+				p := d.Observations[row].Point
+				covariance[i][j] += (p[di] - g.centre[di]) * (p[dj] - g.centre[dj]) / float64(len(best))
+			}
+			if i != j {
+				covariance[i][j] *= correlated
+			}
+		}
+		covariance[i][i] += 1e-24
+	}
+	if gp.Factor(covariance) {
+		g.basis, g.oriented = covariance, true
+	}
 }
 
 // local returns the coordinates of a point in the region, ½ at its centre, or
@@ -127,10 +166,17 @@ func (g *region) local(point []float64, radius float64) []float64 {
 		k := len(row)
 		switch c := g.centre[i]; {
 		case k < len(g.dimensions) && g.dimensions[k] == i && !math.IsNaN(v):
-			row = append(row, 0.5+(v-c)/(g.units[k]*radius*width))
+			rest := v - c
+			for j, b := range g.basis[k][:k] {
+				rest -= b * row[j]
+			}
+			row = append(row, rest/g.basis[k][k])
 		case v != c && !(math.IsNaN(v) && math.IsNaN(c)):
 			return nil
 		}
+	}
+	for k := range row {
+		row[k] = 0.5 + row[k]/(radius*width)
 	}
 	return row
 }
@@ -139,7 +185,10 @@ func (g *region) local(point []float64, radius float64) []float64 {
 func (g *region) global(row []float64, radius float64) []float64 {
 	u := slices.Clone(g.centre)
 	for k, i := range g.dimensions {
-		u[i] = inUnit(u[i] + (row[k]-0.5)*g.units[k]*radius*width)
+		for j, b := range g.basis[k] {
+			u[i] += b * (row[j] - 0.5) * radius * width
+		}
+		u[i] = inUnit(u[i])
 	}
 	for i, v := range u {
 		if math.IsNaN(v) {
@@ -155,9 +204,11 @@ func (g *region) minimize(m *gp.Model, best, radius float64, random func() float
 	n := len(g.dimensions)
 	lower, upper := make([]float64, n), make([]float64, n)
 	for k, i := range g.dimensions {
-		unit := g.units[k] * radius * width
-		lower[k] = max(0.5-reach/width, 0.5-g.centre[i]/unit)
-		upper[k] = min(0.5+reach/width, 0.5+(1-g.centre[i])/unit)
+		lower[k], upper[k] = 0.5-reach/width, 0.5+reach/width
+		if !g.oriented { // else the border of the cube is no bound of one coordinate
+			unit := g.basis[k][k] * radius * width
+			lower[k], upper[k] = max(lower[k], 0.5-g.centre[i]/unit), min(upper[k], 0.5+(1-g.centre[i])/unit)
+		}
 	}
 	f := acquisition.LogImprovement(best)
 	meanGradient, varianceGradient := make([]float64, n), make([]float64, n)

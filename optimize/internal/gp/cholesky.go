@@ -32,6 +32,11 @@ func (t triangle) factor() bool {
 	return true
 }
 
+// Factor replaces the lower half of a symmetric matrix, whose row i has i+1
+// entries, by its Cholesky factor, and reports whether the matrix is positive
+// definite.
+func Factor(matrix [][]float64) bool { return triangle(matrix).factor() }
+
 // factorRow does row i, when those above it are done.
 func (t triangle) factorRow(i int) bool {
 	row := t[i]
