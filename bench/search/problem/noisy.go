@@ -17,10 +17,12 @@ var noises = map[string]func(numbers *rand.Rand, v, spread float64) float64{
 	"additive": func(numbers *rand.Rand, v, spread float64) float64 { return v + 0.05*spread*numbers.NormFloat64() },
 	// Like BBOB's moderate Gaussian noise: in proportion to the value.
 	"multiplicative": func(numbers *rand.Rand, v, _ float64) float64 { return v * math.Exp(0.3*numbers.NormFloat64()) },
-	// Like BBOB's Cauchy noise: one value in ten is an outlier, for good or bad.
+	// Like a training that goes wrong now and then: one value in ten is worse by
+	// as much as a Cauchy number. An outlier for good would be every search's
+	// best point, whatever it had found.
 	"heavy": func(numbers *rand.Rand, v, spread float64) float64 {
-		if outlier := numbers.NormFloat64() / math.Abs(numbers.NormFloat64()); numbers.Float64() < 0.1 {
-			v += 0.1 * spread * outlier
+		if outlier := math.Abs(numbers.NormFloat64() / numbers.NormFloat64()); numbers.Float64() < 0.1 {
+			v += spread * outlier
 		}
 		return v
 	},
