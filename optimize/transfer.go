@@ -18,20 +18,20 @@ type TransferConfig struct {
 	// far as earlier searches are believed.
 	Initial int
 	// Half is the number of results after which at most half of the
-	// suggestions come from earlier searches, greater than 0; they go on
-	// becoming rarer.
+	// suggestions come from earlier searches, greater than 0. They become
+	// rarer with the square of it: by then the sampler below knows as much,
+	// and only it finds the last digits.
 	Half float64
 	// Optimism is how far earlier searches are believed before any result, in
 	// standard deviations of chance; it fades with a handful of results. At
-	// 0.8, somewhat more than half of the suggestions are theirs.
+	// 0.4, a third of the suggestions are theirs.
 	Optimism float64
 }
 
-// DefaultTransferConfig returns the configuration with which searches of
-// related functions gain and those of unrelated ones lose nothing that can be
-// measured.
+// DefaultTransferConfig returns a configuration with which searches of related
+// functions gain much at the start, and those of others lose a trial or two.
 func DefaultTransferConfig() TransferConfig {
-	return TransferConfig{Initial: 3, Half: 20, Optimism: 0.8}
+	return TransferConfig{Initial: 3, Half: 8, Optimism: 0.4}
 }
 
 // NewTransfer returns a sampler that suggests what base does, but first and now
@@ -116,7 +116,8 @@ func (t *transfer) share(g *target) float64 {
 	n := float64(len(g.losses))
 	fading := 1 / (1 + n/5)
 	z := significance(g.agreement(), len(g.losses)) + t.config.Optimism*fading - doubt*(1-fading)
-	return math.Max(2*below(z)-1, 0) * t.config.Half / (t.config.Half + n)
+	late := n / t.config.Half
+	return math.Max(2*below(z)-1, 0) / (1 + late*late)
 }
 
 // doubt is how many standard deviations earlier searches have to be better than
