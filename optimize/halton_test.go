@@ -77,7 +77,7 @@ func TestHaltonStrata(t *testing.T) {
 // the same probability, by the chi-squared test at three deviations.
 func TestHaltonUniform(t *testing.T) {
 	t.Parallel()
-	const cells, seeds = 10, 20000
+	const cells, seeds = 10, 5000
 	for _, base := range []uint64{2, 3, 5, 97} {
 		for _, n := range []uint64{0, 1, 7} {
 			var hits [cells]float64

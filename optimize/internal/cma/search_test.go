@@ -158,7 +158,7 @@ func TestRestarts(t *testing.T) {
 		c := config(3, 4)
 		c.Restart, c.Sigma = restart, 0.1
 		s, best, sizes := NewSearch(c), math.Inf(1), map[int]bool{}
-		for range 15000 {
+		for range 10000 {
 			x := next(s)
 			best = math.Min(best, traps(x))
 			sizes[s.dist.Size()] = true
@@ -179,7 +179,7 @@ func TestRestarts(t *testing.T) {
 // at once.
 func TestMargin(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for seed := range uint64(4) {
 		c := config(4, seed)
 		borders := make([]float64, 49) // 50 values
 		for k := range borders {
