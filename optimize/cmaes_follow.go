@@ -5,7 +5,6 @@ package optimize
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,7 +38,7 @@ type snapshot struct {
 
 func (s *cmaes) Sample(ctx context.Context, h *History) (Point, error) {
 	if len(h.directions) > 1 {
-		return Point{}, errors.New("cannot sample: " + fmt.Sprintf("cmaes has one objective, and the search %d", len(h.directions)))
+		return Point{}, fmt.Errorf("cannot sample: cmaes has one objective, and the search %d", len(h.directions))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

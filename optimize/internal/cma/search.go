@@ -127,7 +127,7 @@ func (s *Search) sort() {
 
 // Extra returns a point of the distribution that is not one of the generation,
 // for more workers than that has points; another for each k.
-func (s *Search) Extra(k int) []float64 { return s.candidate(s.config.Size + k).inside }
+func (s *Search) Extra(k int) []float64 { return s.candidate(s.dist.Size() + k).inside }
 
 // attempts is how often a point outside the cube is drawn again.
 const attempts = 10
