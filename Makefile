@@ -56,7 +56,7 @@ test-lint: lint ## Tier 1: formatting, vet, staticcheck, generated files
 
 .PHONY: test-race
 test-race: ## Tier 2: libraries and node under the race detector
-	CGO_ENABLED=1 go test -race $(RACE)
+	CGO_ENABLED=1 go test -race -timeout 40m $(RACE)
 
 .PHONY: test-cluster
 test-cluster: build ## Tier 3: whole clusters, examples, macOS build

@@ -19,7 +19,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Int("n", 0, 999))
-	study := optimize.NewStudy(space, optimize.Options{})
+	study := optimize.NewStudy(space, optimize.Options{Sampler: optimize.NewRandom(0)})
 	var running, most atomic.Int32
 	objective := func(_ context.Context, trial optimize.Trial) ([]float64, error) {
 		now := running.Add(1)

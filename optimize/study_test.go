@@ -28,7 +28,7 @@ func mustSpace(t *testing.T, parameters ...optimize.Parameter) *optimize.Space {
 func TestStudyParallel(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Int("n", 0, 199))
-	study := optimize.NewStudy(space, optimize.Options{Directions: []optimize.Direction{optimize.Maximize}})
+	study := optimize.NewStudy(space, optimize.Options{Sampler: optimize.NewRandom(0), Directions: []optimize.Direction{optimize.Maximize}})
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() {
