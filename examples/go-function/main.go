@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Go-function tunes a Go function with package optimize alone, and shows how it
+// Command go-function tunes a Go function with package optimize alone, and shows how it
 // goes: no server, no cluster. Run it with `go run ./examples/go-function`.
 package main
 
