@@ -5,6 +5,8 @@ package optimize
 import (
 	"fmt"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
 // Trial is a suggestion and what came of it.
@@ -158,31 +160,20 @@ func (h *History) beats(t Trial) bool {
 // index: none is at least as good in all objectives and better in one. For one
 // objective these are the best.
 func (h *History) Pareto() []Trial {
-	var front []Trial
+	var trials []Trial
+	var losses [][]float64
 	for _, t := range h.trials {
-		if !t.Complete() || !t.Feasible() {
-			continue
+		if t.Complete() && t.Feasible() {
+			trials, losses = append(trials, t), append(losses, h.losses(t))
 		}
-		if slices.ContainsFunc(front, func(other Trial) bool { return h.dominates(other, t) }) {
-			continue
+	}
+	var front []Trial
+	for i, rank := range pareto.Fronts(losses) {
+		if rank == 0 {
+			front = append(front, trials[i])
 		}
-		front = slices.DeleteFunc(front, func(other Trial) bool { return h.dominates(t, other) })
-		front = append(front, t)
 	}
 	return front
-}
-
-// dominates reports whether a is at least as good as b in all objectives and
-// better in one.
-func (h *History) dominates(a, b Trial) bool {
-	better := false
-	for i, d := range h.directions {
-		if d.Better(b.Values[i], a.Values[i]) {
-			return false
-		}
-		better = better || d.Better(a.Values[i], b.Values[i])
-	}
-	return better
 }
 
 // losses returns the values of a trial, each turned so that less is better.
