@@ -38,12 +38,13 @@ type FidelityConfig struct {
 	// the space without the resource; nil is random. Each configuration is one
 	// trial of its history, in the order in which they began, with the values
 	// that it has on the highest rung that at least MinPoints configurations
-	// have values on. One that has none there is Pending, or Failed or
-	// Infeasible where a trial of it was. So values of trials that had
-	// different amounts of the resource are never compared. Configurations are
-	// random until twice MinPoints have values in that history: this is so
-	// again whenever it comes to the next rung, which keeps a model that was
-	// misled by curves that cross from ruling the search.
+	// have values on, or on the third highest where none of the highest three
+	// has so many; one that began above that rung has its first values. One
+	// that has none there is Pending, or Failed or Infeasible where a trial of
+	// it was: values with less of the resource are not compared with these.
+	// Configurations are random until twice MinPoints have values in that
+	// history, and so again whenever it comes to the next rung, which keeps a
+	// model that was misled by curves that cross from ruling the search.
 	Configurations func(space *Space, seed uint64) (Sampler, error)
 	// MinPoints is how many configurations must have values on a rung for that
 	// to be the one to learn from, at least 1. The default, 0, is one more than

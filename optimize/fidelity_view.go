@@ -44,6 +44,11 @@ func (f *fidelity) view(b *fidelityBoard) (v *History, values int) {
 	return v, values
 }
 
+// modelRungs is how many of the highest rungs there may be a model of. What is
+// good with less of the resource often is not in the end, where curves cross;
+// a model of it would keep the search from all that learns slowly.
+const modelRungs = 3
+
 // modelRung returns the rung to learn from.
 func (f *fidelity) modelRung(b *fidelityBoard) int {
 	values := make([]int, len(f.ladder))
@@ -52,10 +57,11 @@ func (f *fidelity) modelRung(b *fidelityBoard) int {
 			values[b.runs[i].level]++
 		}
 	}
-	for rung := len(values) - 1; rung > 0; rung-- {
+	lowest := max(len(values)-modelRungs, 0)
+	for rung := len(values) - 1; rung > lowest; rung-- {
 		if values[rung] >= f.MinPoints {
 			return rung
 		}
 	}
-	return 0
+	return lowest
 }
