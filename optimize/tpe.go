@@ -42,9 +42,10 @@ func DefaultTPEConfig() TPEConfig {
 	return TPEConfig{Multivariate: true, Startup: 10, Candidates: 24, Gamma: 0.1, MinGood: 4, MaxGood: 25, PriorWeight: 1}
 }
 
-// DefaultUnivariateTPEConfig returns the configuration of the sampler tpe.
+// DefaultUnivariateTPEConfig returns the configuration of the sampler tpe. On a
+// single axis two rows have a shape.
 func DefaultUnivariateTPEConfig() TPEConfig {
-	return TPEConfig{Startup: 10, Candidates: 24, Gamma: 0.1, MinGood: 4, MaxGood: 25, PriorWeight: 1}
+	return TPEConfig{Startup: 10, Candidates: 24, Gamma: 0.1, MinGood: 2, MaxGood: 25, PriorWeight: 1}
 }
 
 func (c TPEConfig) validate() error {
