@@ -42,18 +42,29 @@ func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float6
 	if !(radius > 0) {
 		return nil, false
 	}
-	count := min(len(g.rows), 10+modelPerDimension*n)
-	rows := make([][]float64, count, count+len(d.Pending))
-	losses := make([]float64, count)
-	for i := range rows {
-		rows[i] = g.local(d.Observations[g.rows[i]].Point, radius)
-		losses[i] = o.outputs[g.rows[i]]
+	m, ok := g.model(d, o.outputs, radius)
+	if !ok {
+		return nil, false
 	}
-	w := gp.NewWarp(losses, 0)
-	outputs := make([]float64, count)
-	for i := range outputs {
-		outputs[i] = w.At(losses[i])
+	best := slices.Min(m.Smoothed())
+	for _, p := range d.Pending {
+		if row := g.local(p, radius); row != nil {
+			m = m.Given(row, m.Mean(row))
+		}
 	}
+	return q.Snap(g.global(g.minimize(m, best, radius, q.Random), radius))
+}
+
+// model returns the process that models the nearest observations, unless it
+// sees little but noise in them. It expects a function that is nearly quadratic
+// and exact to many digits.
+func (g *region) model(d Data, losses []float64, radius float64) (*gp.Model, bool) {
+	n := len(g.dimensions)
+	rows, near := [][]float64{}, []float64{}
+	for _, i := range g.rows[:min(len(g.rows), 10+modelPerDimension*n)] {
+		rows, near = append(rows, g.local(d.Observations[i].Point, radius)), append(near, losses[i])
+	}
+	outputs := warped(near, 0).outputs
 	prior := gp.DefaultPrior(n)
 	prior.MinNoise, prior.Noise = 1e-12, gp.Normal{Mean: -16, Deviation: 5}
 	prior.Trend = gp.Normal{Mean: 0, Deviation: 2}
@@ -62,18 +73,7 @@ func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float6
 		groups[i] = i
 	}
 	kernel, _ := gp.Fit(prior, prior.Mode(), fitSteps, groups, rows, outputs)
-	if kernel.Noise > noisy {
-		return nil, false
-	}
-	m := gp.New(kernel, groups, rows, outputs)
-	best := slices.Min(m.Smoothed())
-	for _, p := range d.Pending {
-		if row := g.local(p, radius); row != nil {
-			m = m.Given(row, m.Mean(row))
-		}
-	}
-	x := g.minimize(m, best, radius, q.Random)
-	return q.Snap(g.global(x, radius))
+	return gp.New(kernel, groups, rows, outputs), kernel.Noise <= noisy
 }
 
 const (
