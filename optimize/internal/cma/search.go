@@ -206,9 +206,12 @@ func (s *Search) Tell(rounded []float64, value, violation float64) {
 }
 
 // foresee has the model stand in for the evaluations that are left of the
-// generation if it is good enough, and reports whether it is.
+// generation if it is good enough, and reports whether it is. Of the large
+// generations after restarts, which are there to look farther than a model does,
+// most are evaluated.
 func (s *Search) foresee() bool {
-	if !s.learn() {
+	const most = 2 // first generations
+	if s.dist.Size()-len(s.results) > most*s.config.Size || !s.learn() {
 		return false
 	}
 	for k, c := range s.candidates {
