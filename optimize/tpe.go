@@ -87,7 +87,7 @@ func (c TPEConfig) others() int {
 	if c.Multivariate {
 		return 256
 	}
-	return 128
+	return 96
 }
 
 // NewTPE returns the sampler that divides trials into good and others, models
