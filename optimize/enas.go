@@ -29,12 +29,13 @@ type ENASConfig struct {
 	// BaselineDecay, from 0 to 1, is how much a reward counts in the baseline
 	// beside the next: 1 is the mean of all rewards.
 	BaselineDecay float64
-	// LearningRate, greater than 0 and at most 1, is the step of Adam.
+	// LearningRate, greater than 0 and at most 1, is the step of Adam for each
+	// lesson.
 	LearningRate float64
 	// SkipTarget, from 0 to 1, is how likely a skip connection is to be, and
 	// SkipWeight, from 0, the weight of the divergence from it.
 	SkipTarget, SkipWeight float64
-	// TrainSteps, at least 1, is how many steps the controller learns after each
+	// TrainSteps, at least 1, is how many lessons the controller has after each
 	// result.
 	TrainSteps int
 }
@@ -58,11 +59,12 @@ func DefaultENASConfig() ENASConfig {
 // Rewards are the ranks of the values, as the quantiles of a normal
 // distribution, so that neither their scale nor a single one that is far off
 // matters; trials that failed are the worst. After each result, in the order of
-// the suggestions, the controller makes some steps of REINFORCE, each on one of
-// the architectures tried so far. One that is worse than the baseline counts
-// the less the less likely the controller is to make it again (Le Roux et al.,
-// "Tapered off-policy REINFORCE", 2025), which keeps it from being pushed away
-// without end.
+// the suggestions, the controller has some lessons of REINFORCE, each on one of
+// the architectures tried so far; with a low learning rate several make one
+// longer step of Adam, in the direction of their mean. An architecture that is
+// worse than the baseline counts the less the less likely the controller is to
+// make it again (Le Roux et al., "Tapered off-policy REINFORCE",
+// arXiv:2503.14286), which keeps it from being pushed away without end.
 func NewENAS(space *Space, seed uint64, c ENASConfig) (Sampler, error) {
 	layers, err := architectureLayers(space)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // learner rebuilds what the controller has learnt from a history. Episode by
-// episode, in the order of their suggestions, it makes TrainSteps steps on those
+// episode, in the order of their suggestions, it has TrainSteps lessons on those
 // so far. It keeps some controllers along the way, so that a result that comes
 // late costs only what follows it.
 type learner struct {
