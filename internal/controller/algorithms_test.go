@@ -67,7 +67,7 @@ func searchBy(e *v1beta1.Experiment, algorithm string) {
 		pod["containers"].([]any)[0].(map[string]any)["args"] = args
 	}
 	switch algorithm {
-	case "hyperband", "asha":
+	case "hyperband", "asha", "bohb":
 		set("resource_name", "x")
 		set("r_l", "9")
 		e.Spec.Parameters[0].FeasibleSpace = v1beta1.FeasibleSpace{Min: "1", Max: "9"}
