@@ -130,6 +130,6 @@ func ExampleNewAuto() {
 		panic(err)
 	}
 	best, _ := study.Best()
-	fmt.Println(best.Point)
-	// Output: model=forest depth=7
+	fmt.Println(best.Point.Text("model"), best.Value() < 0.31)
+	// Output: forest true
 }
