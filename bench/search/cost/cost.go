@@ -201,9 +201,9 @@ func Peer(ctx context.Context, name string, o *study.Peer, c Cell, limit time.Du
 	within, cancel = context.WithTimeout(ctx, patience*limit)
 	defer cancel()
 	if err := average(within, &f, s, c.Past, limit, s.Spent); err != nil {
-		f.First, f.Each, f.Over = limit, limit, err.Error()
+		f.First, f.Each, f.Over = 0, 0, err.Error()
 		if errors.Is(err, context.DeadlineExceeded) {
-			f.Over = fmt.Sprintf("> %v", limit)
+			f.First, f.Each, f.Over = limit, limit, fmt.Sprintf("> %v", limit)
 		}
 	}
 	return f, ctx.Err()

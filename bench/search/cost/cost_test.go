@@ -38,7 +38,7 @@ func TestFigures(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	t.Parallel()
-	c, wide := cost.Cell{Past: 10, Parameters: 5}, cost.Cell{Past: 10, Parameters: 100}
+	c, wide := cost.Cell{Past: 1000, Parameters: 5}, cost.Cell{Past: 10, Parameters: 100}
 	text := cost.Table([]cost.Figure{
 		{Optimiser: "ours/a", Cell: c, First: 2 * time.Millisecond, Each: time.Millisecond, Asks: 5, Bytes: 100},
 		{Optimiser: "peer/a", Cell: c, First: 3 * time.Millisecond, Each: 40 * time.Millisecond, Asks: 5},
@@ -47,9 +47,9 @@ func TestTable(t *testing.T) {
 		{Optimiser: "ours/b", Cell: c, Each: time.Microsecond, Asks: 5},
 	}, []analysis.Twin{{Ours: "ours/a", Peer: "peer/a"}})
 	for _, want := range []string{
-		"| ours/a | peer/a | 10 | 5 | 1 ms | 2 ms | 40 ms | 3 ms | 40 | 100 | – |",
+		"| ours/a | peer/a | 1000 | 5 | 1 ms | 2 ms | 40 ms | 3 ms | 40 | 100 | – |",
 		"| ours/a | peer/a | 10 | 100 | 1 ms | 1 ms | > 1m0s | 6e+04 ms | > 6e+04 | – | – |",
-		"| ours/b |  | 10 | 5 | 0.001 ms | – | – | – | – | – | – |",
+		"| ours/b |  | 1000 | 5 | 0.001 ms | – | – | – | – | – | – |",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("table lacks %q:\n%s", want, text)

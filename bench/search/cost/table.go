@@ -64,7 +64,7 @@ func row(ours, theirs Figure) []string {
 	}
 	return []string{
 		ours.Optimiser, theirs.Optimiser, fmt.Sprint(ours.Past), fmt.Sprint(ours.Parameters),
-		ours.each(), span(ours.First), theirs.each(), span(theirs.First), ratio, size(ours.Bytes), size(theirs.Bytes),
+		ours.each(), span(ours.First), theirs.each(), span(theirs.First), ratio, ours.size(), theirs.size(),
 	}
 }
 
@@ -83,9 +83,11 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%.3g ms", float64(d.Nanoseconds())/1e6)
 }
 
-func size(bytes float64) string {
-	if bytes <= 0 {
+// size writes the bytes of a trial; few trials tell little of it beside what a
+// library takes once.
+func (f Figure) size() string {
+	if f.Bytes <= 0 || f.Past < 1000 {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f", bytes)
+	return fmt.Sprintf("%.0f", f.Bytes)
 }

@@ -64,9 +64,20 @@ class Adapter:
         self.facade.tell(self.asked[index], TrialValue(cost=value), save=False)
 
     def load(self, points, values):
-        # A configuration of SMAC's own making, as its conditions want it.
-        for config, value in zip(self.space.sample_configuration(len(points)), values):
-            self.facade.tell(TrialInfo(config, seed=0), TrialValue(cost=value), save=False)
+        # Its initial design comes first in any case; the rest are
+        # configurations of its own making, as its conditions want them.
+        values = iter(values)
+        for value in values:
+            self.ask()
+            self.tell(len(self.asked) - 1, value)
+            if "Initial" not in (self.asked[-1].config.origin or ""):
+                break
+        rest = list(values)
+        configs = self.space.sample_configuration(len(rest)) if len(rest) > 1 else []
+        for config, value in zip(configs, rest):
+            self.asked.append(TrialInfo(config, seed=0))
+            self.tell(len(self.asked) - 1, value)
+        self.asked += [None] * (len(points) - len(self.asked))
 
 
 serve(Adapter)
