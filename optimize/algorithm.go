@@ -16,9 +16,6 @@ type Algorithm struct {
 	Name string
 	// Settings are the names of its settings, sorted.
 	Settings []string
-	// Available is false for an algorithm of Katib's that this version does
-	// not have yet; New and CheckSettings fail with ErrUnavailable for it.
-	Available bool
 }
 
 // Budget bounds a search. A zero field does not bound.
@@ -38,13 +35,8 @@ type Problem struct {
 	Budget Budget
 }
 
-var (
-	// ErrUnknown is wrapped by errors about a name that no algorithm has.
-	ErrUnknown = errors.New("unknown algorithm")
-	// ErrUnavailable is wrapped by errors about an algorithm that this version
-	// does not have yet.
-	ErrUnavailable = errors.New("not yet available in this version")
-)
+// ErrUnknown is wrapped by errors about a name that no algorithm has.
+var ErrUnknown = errors.New("unknown algorithm")
 
 // Known returns the algorithms by name.
 func Known() []Algorithm {
@@ -52,7 +44,7 @@ func Known() []Algorithm {
 	known := make([]Algorithm, 0, len(makers))
 	for _, name := range slices.Sorted(maps.Keys(makers)) {
 		m := makers[name]
-		known = append(known, Algorithm{Name: name, Settings: slices.Sorted(slices.Values(m.settings)), Available: m.build != nil})
+		known = append(known, Algorithm{Name: name, Settings: slices.Sorted(slices.Values(m.settings))})
 	}
 	return known
 }
@@ -118,7 +110,7 @@ func Known() []Algorithm {
 //     (the default), EI, PI, LCB, gp_hedge, EIps or PIps; acq_optimizer, auto
 //     (the default), lbfgs or sampling; random_state.
 //
-// An error wraps [ErrUnknown] or [ErrUnavailable] where the name is the cause.
+// An error wraps [ErrUnknown] where the name is the cause.
 func New(name string, values map[string]string, p Problem) (Sampler, error) {
 	m, err := find(name)
 	if err != nil {
@@ -157,8 +149,8 @@ func CheckSettings(name string, values map[string]string, p Problem) error {
 type maker struct {
 	settings []string
 	open     bool // it takes any other setting too
-	// build makes the sampler; nil where it is not available. Settings that
-	// are wrong are noted in s, other problems returned.
+	// build makes the sampler. Settings that are wrong are noted in s, other
+	// problems returned.
 	build func(s *settings, p Problem) (Sampler, error)
 	// check returns what build does not, about the budget; nil for nothing.
 	check func(s *settings, p Problem) error
@@ -192,23 +184,10 @@ func makers() map[string]maker {
 func find(name string) (maker, error) {
 	makers := makers()
 	m, ok := makers[name]
-	switch {
-	case !ok:
-		return m, fmt.Errorf("%w %q: want one of %s", ErrUnknown, name, available(makers))
-	case m.build == nil:
-		return m, fmt.Errorf("algorithm %s is %w: use one of %s", name, ErrUnavailable, available(makers))
+	if !ok {
+		return m, fmt.Errorf("%w %q: want one of %s", ErrUnknown, name, strings.Join(slices.Sorted(maps.Keys(makers)), ", "))
 	}
 	return m, nil
-}
-
-func available(makers map[string]maker) string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(makers)) {
-		if makers[name].build != nil {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 func (m maker) checkNames(name string, values map[string]string) error {

@@ -72,7 +72,7 @@ var notCompared = []string{"grid", "hyperband", "asha", "bohb", "pbt", "enas", "
 // ourNames returns our samplers that can be compared.
 func ourNames() (names []string) {
 	for _, a := range optimize.Known() {
-		if a.Available && !slices.Contains(notCompared, a.Name) {
+		if !slices.Contains(notCompared, a.Name) {
 			names = append(names, "ours/"+a.Name)
 		}
 	}

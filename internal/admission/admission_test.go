@@ -50,7 +50,7 @@ func server(t *testing.T, configMaps trialtemplate.ConfigMaps) *httptest.Server 
 	t.Helper()
 	known := v1beta1.Algorithms{Search: map[string]bool{}, EarlyStopping: map[string]bool{"medianstop": false}, Check: searchspace.Check}
 	for _, a := range optimize.Known() {
-		known.Search[a.Name] = a.Available
+		known.Search[a.Name] = true
 	}
 	mux := http.NewServeMux()
 	for path, handler := range Handlers(Config{Algorithms: known, ConfigMaps: configMaps}) {

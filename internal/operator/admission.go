@@ -22,7 +22,7 @@ var earlyStopping = map[string]bool{"medianstop": false}
 func algorithms() v1beta1.Algorithms {
 	search := map[string]bool{}
 	for _, algorithm := range optimize.Known() {
-		search[algorithm.Name] = algorithm.Available
+		search[algorithm.Name] = true
 	}
 	return v1beta1.Algorithms{Search: search, EarlyStopping: earlyStopping, Check: searchspace.Check}
 }
