@@ -36,11 +36,11 @@ func (c AutoConfig) check() error {
 		value int
 	}{{"Modelled", c.Modelled}, {"Parameters", c.Parameters}, {"Objectives", c.Objectives}} {
 		if field.value < 0 {
-			return fmt.Errorf("%s is %d: want a number from 0", field.name, field.value)
+			return fmt.Errorf("field %s is %d: want a number from 0", field.name, field.value)
 		}
 	}
 	if !(c.Memory >= 0 && c.Memory < 1) {
-		return fmt.Errorf("Memory is %v: want a number from 0 to below 1", c.Memory)
+		return fmt.Errorf("field Memory is %v: want a number from 0 to below 1", c.Memory)
 	}
 	return nil
 }

@@ -70,13 +70,13 @@ func DefaultGPConfig() GPConfig {
 func (c GPConfig) validate() error {
 	switch {
 	case c.InitialPoints < 0:
-		return fmt.Errorf("InitialPoints is %d: want a number from 0", c.InitialPoints)
+		return fmt.Errorf("field InitialPoints is %d: want a number from 0", c.InitialPoints)
 	case c.Candidates < 10:
-		return fmt.Errorf("Candidates is %d: want a number from 10", c.Candidates)
+		return fmt.Errorf("field Candidates is %d: want a number from 10", c.Candidates)
 	case c.MaxObservations < 20:
-		return fmt.Errorf("MaxObservations is %d: want a number from 20", c.MaxObservations)
+		return fmt.Errorf("field MaxObservations is %d: want a number from 20", c.MaxObservations)
 	case !slices.Contains([]Acquisition{LogEI, PI, LCB, Hedge}, c.Acquisition):
-		return fmt.Errorf("Acquisition is %q: want LogEI, PI, LCB or gp_hedge", c.Acquisition)
+		return fmt.Errorf("field Acquisition is %q: want LogEI, PI, LCB or gp_hedge", c.Acquisition)
 	}
 	return nil
 }

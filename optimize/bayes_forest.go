@@ -59,9 +59,9 @@ func NewForest(space *Space, seed uint64, c ForestConfig) (Sampler, error) {
 	err := gp.validate()
 	switch _, known := forests[c.Kind]; {
 	case err == nil && !known:
-		err = fmt.Errorf("Kind is %q: want RF, ET or GBRT", c.Kind)
+		err = fmt.Errorf("field Kind is %q: want RF, ET or GBRT", c.Kind)
 	case err == nil && c.Trees < 1:
-		err = fmt.Errorf("Trees is %d: want a number from 1", c.Trees)
+		err = fmt.Errorf("field Trees is %d: want a number from 1", c.Trees)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make forest sampler: %w", err)

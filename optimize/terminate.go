@@ -37,13 +37,13 @@ func DefaultRegretConfig() RegretConfig {
 func (c RegretConfig) check() error {
 	switch {
 	case c.MinTrials < 2:
-		return fmt.Errorf("MinTrials is %d: want a whole number from 2", c.MinTrials)
+		return fmt.Errorf("field MinTrials is %d: want a whole number from 2", c.MinTrials)
 	case !(c.Part > 0 && c.Part <= 1):
-		return fmt.Errorf("Part is %v: want a number greater than 0 and at most 1", c.Part)
+		return fmt.Errorf("field Part is %v: want a number greater than 0 and at most 1", c.Part)
 	case !(c.Risk > 0 && c.Risk < 1):
-		return fmt.Errorf("Risk is %v: want a number between 0 and 1", c.Risk)
+		return fmt.Errorf("field Risk is %v: want a number between 0 and 1", c.Risk)
 	case !(c.Worth >= 0) || math.IsInf(c.Worth, 1):
-		return fmt.Errorf("Worth is %v: want a finite number from 0", c.Worth)
+		return fmt.Errorf("field Worth is %v: want a finite number from 0", c.Worth)
 	}
 	return nil
 }
