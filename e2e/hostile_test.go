@@ -52,7 +52,7 @@ var hostiles = map[string]hostile{
 	"no parameters":              {edit: replace(`- {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}`, "[]"), want: "parameters"},
 	"ten thousand parameters":    {edit: manyParameters, want: "parameters"},
 	"algorithm is unknown":       {edit: replace("algorithmName: random", "algorithmName: oracle"), want: "oracle"},
-	"algorithm comes later":      {edit: replace("algorithmName: random", "algorithmName: tpe"), want: "tpe"},
+	"algorithm lacks a setting":  {edit: replace("algorithmName: random", "algorithmName: hyperband"), want: "resource_name"},
 	"setting is unknown":         {edit: replace(`{name: random_state, value: "1"}`, `{name: luck, value: "1"}`), want: "luck"},
 	"setting is not a number":    {edit: replace(`{name: random_state, value: "1"}`, `{name: random_state, value: "x"}`), want: "random_state"},
 	"grid without step":          {edit: replace("algorithmName: random", "algorithmName: grid"), want: "step"},
