@@ -42,7 +42,10 @@ func (s *Study) Run(ctx context.Context, trials, parallel int, objective Objecti
 	for range min(max(parallel, 1), trials) {
 		workers.Go(func() {
 			for range turns {
-				if err := s.evaluate(ctx, objective, report); err != nil {
+				switch err := s.evaluate(ctx, objective, report); {
+				case errors.Is(err, ErrExhausted):
+					return // what the others are evaluating still counts
+				case err != nil:
 					cancel(err)
 					return
 				}
@@ -50,7 +53,7 @@ func (s *Study) Run(ctx context.Context, trials, parallel int, objective Objecti
 		})
 	}
 	workers.Wait()
-	if err := context.Cause(ctx); err != nil && !errors.Is(err, ErrExhausted) {
+	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("cannot go on with the study: %w", err)
 	}
 	return nil
@@ -66,21 +69,17 @@ func (s *Study) evaluate(ctx context.Context, objective Objective, report *repor
 		return err
 	}
 	values, err := objective(ctx, trial)
-	if errors.Is(err, ErrStopped) {
-		if err := s.Stop(trial.Index); err != nil {
-			return err
-		}
-		report.ended(trial.Index)
-		return nil
-	}
-	r := Values(values...)
 	switch {
+	case errors.Is(err, ErrStopped):
+		err = s.Stop(trial.Index)
 	case errors.Is(err, ErrCannotEvaluate):
-		r = Result{State: Infeasible}
+		err = s.TellResult(trial.Index, Result{State: Infeasible})
 	case err != nil:
-		r = Result{State: Failed}
+		err = s.Fail(trial.Index)
+	default:
+		err = s.Tell(trial.Index, values...)
 	}
-	if err := s.TellResult(trial.Index, r); err != nil {
+	if err != nil {
 		return err
 	}
 	report.ended(trial.Index)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"diwan.dev/diwan/optimize"
 )
@@ -54,6 +56,52 @@ func TestRun(t *testing.T) {
 	}
 	if most.Load() > 7 {
 		t.Errorf("%d at once, want at most 7", most.Load())
+	}
+}
+
+// TestRunExhausted checks that a trial which is being evaluated when another
+// worker finds the space exhausted comes to its own end.
+func TestRunExhausted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		study := optimize.NewStudy(mustSpace(t, optimize.Int("n", 0, 1)), optimize.Options{})
+		objective := func(ctx context.Context, trial optimize.Trial) ([]float64, error) {
+			if trial.Index == 0 {
+				time.Sleep(time.Second) // of the bubble: passes once the other worker has ended
+			}
+			return []float64{0}, ctx.Err()
+		}
+		if err := study.Run(t.Context(), 9, 2, objective, nil); err != nil {
+			t.Error(err)
+		}
+		for _, trial := range study.Trials() {
+			if !trial.Complete() {
+				t.Errorf("trial %d is %v, want complete", trial.Index, trial.State)
+			}
+		}
+	})
+}
+
+// TestShowProgress checks what is written where it is no terminal: a line for
+// each better value and one at the end.
+func TestShowProgress(t *testing.T) {
+	t.Parallel()
+	var written strings.Builder
+	study := optimize.NewStudy(mustSpace(t, optimize.Int("n", 0, 9)), optimize.Options{Sampler: optimize.NewRandom(3)})
+	better, best := 0, math.Inf(1)
+	objective := optimize.Single(func(p optimize.Point) float64 {
+		if n := p.Float("n"); n < best {
+			better, best = better+1, n
+		}
+		return p.Float("n")
+	})
+	if err := study.Run(t.Context(), 10, 1, objective, optimize.ShowProgress(&written)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(written.String()), "\n")
+	last := lines[len(lines)-1]
+	if len(lines) < better || len(lines) > better+1 || !strings.Contains(last, "10 of 10 trials") || !strings.Contains(last, "best 0 at n=0") {
+		t.Errorf("%d better values, written:\n%s", better, written.String())
 	}
 }
 
