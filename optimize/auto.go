@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // AutoConfig says when [NewAuto] chooses which sampler.
@@ -167,7 +169,7 @@ func (a *auto) draw(h *History, choices []choice) int {
 	for _, m := range choices {
 		sum += successes[m.name].rate()
 	}
-	u := sum * newStream(a.seed, uint64(h.Len())).float()
+	u := sum * random.New(a.seed, uint64(h.Len())).Float()
 	for i, m := range choices {
 		if u -= successes[m.name].rate(); u < 0 {
 			return i

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/bayes"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Acquisition says by what a Gaussian process chooses the next point.
@@ -150,13 +151,13 @@ func (g *gaussian) sample(ctx context.Context, h *History, propose func(bayes.Da
 	if len(d.Observations) == 0 || h.Len()+len(h.Known()) < g.config.InitialPoints || exhausted(h) {
 		return g.start.Sample(ctx, h)
 	}
-	numbers := newStream(g.seed, uint64(h.Len()))
+	numbers := random.New(g.seed, uint64(h.Len()))
 	rule, labels := g.rule(h, numbers)
 	snap := func(u []float64) ([]float64, bool) {
 		p := h.space.Quantile(u)
 		return h.space.Unit(p), !h.Contains(p) && h.space.Feasible(p)
 	}
-	proposals := propose(d, bayes.Query{Rule: rule, Turn: h.Len(), Snap: snap, Random: numbers.float})
+	proposals := propose(d, bayes.Query{Rule: rule, Turn: h.Len(), Snap: snap, Random: numbers.Float})
 	p, err := novel(h, len(proposals), func() Point {
 		u := proposals[0]
 		proposals = proposals[1:]

@@ -9,6 +9,7 @@ import (
 
 	"diwan.dev/diwan/optimize/internal/bayes"
 	"diwan.dev/diwan/optimize/internal/forest"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // ForestKind is a way to model an objective by many trees.
@@ -83,7 +84,7 @@ func (t *trees) Sample(ctx context.Context, h *History) (Point, error) {
 	return t.sample(ctx, h, func(d bayes.Data, q bayes.Query) [][]float64 {
 		newest := d.Observations[max(0, len(d.Observations)-maxForestRows):]
 		d.Observations = slices.Clip(newest)
-		return t.search.ProposeByTrees(d, t.model, mix(t.seed+uint64(h.Len())), q)
+		return t.search.ProposeByTrees(d, t.model, random.Mix(t.seed+uint64(h.Len())), q)
 	})
 }
 

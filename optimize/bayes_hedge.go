@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"diwan.dev/diwan/optimize/internal/bayes"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 const acquisitionLabel = "acquisition"
@@ -19,11 +20,11 @@ var (
 
 // rule returns the acquisition function for the next point, and the point's
 // labels.
-func (g *gaussian) rule(h *History, numbers *stream) (bayes.Rule, map[string]string) {
+func (g *gaussian) rule(h *History, numbers *random.Stream) (bayes.Rule, map[string]string) {
 	if g.config.Acquisition != Hedge {
 		return rules[g.config.Acquisition], nil
 	}
-	chosen := hedge(h, numbers.float())
+	chosen := hedge(h, numbers.Float())
 	return rules[chosen], map[string]string{acquisitionLabel: string(chosen)}
 }
 

@@ -5,6 +5,8 @@ package optimize
 import (
 	"context"
 	"fmt"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // BOHBConfig configures [NewBOHB].
@@ -60,7 +62,7 @@ type bohb struct {
 }
 
 func (s bohb) Sample(ctx context.Context, h *History) (Point, error) {
-	if newStream(mix(s.seed), uint64(h.Len())).float() < s.randomFraction {
+	if random.New(random.Mix(s.seed), uint64(h.Len())).Float() < s.randomFraction {
 		return NewRandom(s.seed).Sample(ctx, h)
 	}
 	return s.model.Sample(ctx, h)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/cma"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // CMAESConfig says how [NewCMAES] searches. Lengths are in the unit cube, where
@@ -184,9 +185,9 @@ func (s *cmaes) round(u []float64) []float64 {
 }
 
 func (s *cmaes) normal(generation, k int, z []float64) {
-	numbers := newStream(mix(s.seed+1), uint64(generation)<<32|uint64(uint32(k)))
+	numbers := random.New(random.Mix(s.seed+1), uint64(generation)<<32|uint64(uint32(k)))
 	for i := range z {
-		z[i] = numbers.normal()
+		z[i] = numbers.Normal()
 	}
 }
 

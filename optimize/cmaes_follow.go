@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"diwan.dev/diwan/optimize/internal/cma"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 type cmaes struct {
@@ -45,7 +46,7 @@ func (s *cmaes) Sample(ctx context.Context, h *History) (Point, error) {
 	if err := s.follow(ctx, h); err != nil {
 		return Point{}, err
 	}
-	numbers, place, extra := newStream(s.seed, uint64(h.Len())), 0, h.Len()
+	numbers, place, extra := random.New(s.seed, uint64(h.Len())), 0, h.Len()
 	p, err := novel(h, draws, func() Point {
 		u := make([]float64, s.space.Len())
 		if len(s.numbers) > 0 {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // companion draws the parameters that a sampler of numbers does not search
@@ -63,7 +65,7 @@ func (c *companion) learn(h *History, t Trial) {
 }
 
 // complete returns the point at u, with values drawn for its other axes.
-func (c *companion) complete(s *Space, u []float64, axes []int, numbers *stream) Point {
+func (c *companion) complete(s *Space, u []float64, axes []int, numbers *random.Stream) Point {
 	good := c.best[:min(len(c.best), int(math.Ceil(bestPart*float64(c.total))))]
 	for _, i := range axes {
 		if s.axes[i].Kind == KindCategorical {
@@ -77,7 +79,7 @@ func (c *companion) complete(s *Space, u []float64, axes []int, numbers *stream)
 
 // category returns where in the unit interval a category of axis i is that the
 // good trials prefer.
-func (c *companion) category(s *Space, i int, good []Trial, numbers *stream) float64 {
+func (c *companion) category(s *Space, i int, good []Trial, numbers *random.Stream) float64 {
 	count := s.axes[i].count
 	prior := math.Min(1, mostPrior/float64(count))
 	liked, weight := make([]float64, count), prior*float64(count)
@@ -92,7 +94,7 @@ func (c *companion) category(s *Space, i int, good []Trial, numbers *stream) flo
 	}
 	chosen, promise := 0, -1.0
 	for range proposals {
-		k, left := 0, numbers.float()*weight
+		k, left := 0, numbers.Float()*weight
 		for left -= liked[0]; left > 0 && k < len(liked)-1; left -= liked[k] {
 			k++
 		}
@@ -105,17 +107,17 @@ func (c *companion) category(s *Space, i int, good []Trial, numbers *stream) flo
 
 // number returns a number of axis i in the unit interval near that of a good
 // trial, or now and then any.
-func number(s *Space, i int, good []Trial, numbers *stream) float64 {
+func number(s *Space, i int, good []Trial, numbers *random.Stream) float64 {
 	var centres []float64
 	for _, t := range good {
 		if at := t.Point.at[i]; !math.IsNaN(at) {
 			centres = append(centres, s.axes[i].unit(at))
 		}
 	}
-	k := int(numbers.next() % uint64(len(centres)+1))
-	if u := numbers.float(); k == len(centres) {
+	k := int(numbers.Uint64() % uint64(len(centres)+1))
+	if u := numbers.Float(); k == len(centres) {
 		return u
 	}
-	u := math.Abs(math.Mod(centres[k]+kernel*numbers.normal(), 2))
+	u := math.Abs(math.Mod(centres[k]+kernel*numbers.Normal(), 2))
 	return math.Min(u, 2-u)
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Constraint is a condition on the parameters of a point that is known before
@@ -56,7 +58,7 @@ func (s *Space) Constrained(constraints ...Constraint) (*Space, error) {
 		}
 		return &constrained, nil
 	}
-	if _, ok := constrained.draw(newStream(0, 0), searched, constrained.Feasible); !ok {
+	if _, ok := constrained.draw(random.New(0, 0), searched, constrained.Feasible); !ok {
 		return nil, fmt.Errorf("cannot constrain space: of %d random points, %w%s", searched, ErrInfeasible, constrained.blame())
 	}
 	return &constrained, nil
@@ -65,7 +67,7 @@ func (s *Space) Constrained(constraints ...Constraint) (*Space, error) {
 // blame names the constraints that no random point satisfies.
 func (s *Space) blame() string {
 	for _, c := range s.constraints {
-		if _, ok := s.draw(newStream(0, 1), 1000, c.Holds); !ok {
+		if _, ok := s.draw(random.New(0, 1), 1000, c.Holds); !ok {
 			return fmt.Sprintf(": %q alone excludes nearly all of them", c.Name)
 		}
 	}
@@ -83,11 +85,11 @@ func (s *Space) Feasible(p Point) bool {
 }
 
 // draw returns the first of some random points that is wanted.
-func (s *Space) draw(numbers *stream, attempts int, wanted func(Point) bool) (Point, bool) {
+func (s *Space) draw(numbers *random.Stream, attempts int, wanted func(Point) bool) (Point, bool) {
 	u := make([]float64, len(s.axes))
 	for range attempts {
 		for i := range u {
-			u[i] = numbers.float()
+			u[i] = numbers.Float()
 		}
 		if p := s.Quantile(u); wanted(p) {
 			return p, true

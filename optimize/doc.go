@@ -44,8 +44,8 @@
 //     epochs, and the best of them again with more.
 //   - bohb takes what hyperband tries from a model of what was good so far.
 //
-// [New] makes them by name. None suggests a point of a finite space twice, and
-// each says [ErrExhausted] once such a space has no other point left. Package
+// [New] makes them by name. None but pbt suggests a point of a finite space twice,
+// and each says [ErrExhausted] once such a space has no other point left. Package
 // [diwan.dev/diwan/optimize/optimizetest] holds every sampler to these rules.
 //
 // # Before and after a search

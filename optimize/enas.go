@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"diwan.dev/diwan/optimize/internal/controller"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // ENASConfig says how [NewENAS] learns. The defaults are Katib's, which are
@@ -141,10 +142,10 @@ func (e *enas) Sample(ctx context.Context, h *History) (Point, error) {
 	if err != nil {
 		return Point{}, err
 	}
-	numbers := newStream(e.seed, uint64(h.Len()))
+	numbers := random.New(e.seed, uint64(h.Len()))
 	return novel(h, draws, func() Point {
 		p := h.space.point()
-		for i, d := range policy.Sample(numbers.float) {
+		for i, d := range policy.Sample(numbers.Float) {
 			p.at[i] = float64(d)
 		}
 		return p

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/controller"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // learner rebuilds what the controller has learnt from a history. Episode by
@@ -51,7 +52,7 @@ func (l *learner) learn(ctx context.Context, h *History) (*controller.Controller
 		l.states[i].episodes = episodes[:len(l.states[i].episodes)]
 	}
 	if len(l.states) == 0 {
-		l.states = []state{{policy: controller.New(l.controller(), newStream(l.seed, math.MaxUint64).float)}}
+		l.states = []state{{policy: controller.New(l.controller(), random.New(l.seed, math.MaxUint64).Float)}}
 	}
 	for {
 		last := l.states[len(l.states)-1]
@@ -84,8 +85,8 @@ func (l *learner) advance(s state, episodes []episode) state {
 	for i, a := range l.advantages(episodes) {
 		lessons[i] = controller.Episode{Decisions: episodes[i].decisions, Advantage: a, Before: next.before[i]}
 	}
-	numbers := newStream(l.seed, math.MaxUint64-uint64(len(episodes)))
-	next.policy.Learn(lessons, l.TrainSteps, numbers.float)
+	numbers := random.New(l.seed, math.MaxUint64-uint64(len(episodes)))
+	next.policy.Learn(lessons, l.TrainSteps, numbers.Float)
 	return next
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/pareto"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // EvolutionConfig says how [NewEvolution] searches.
@@ -77,7 +78,7 @@ type evolution struct {
 }
 
 func (e evolution) Sample(ctx context.Context, h *History) (Point, error) {
-	numbers := newStream(e.seed, uint64(h.Len()))
+	numbers := random.New(e.seed, uint64(h.Len()))
 	population := e.population(h)
 	p, err := novel(h, draws, func() Point {
 		if h.Len()+len(h.known) < e.config.Population || len(population) == 0 {
@@ -109,15 +110,15 @@ func (e evolution) population(h *History) []Trial {
 }
 
 // child returns a mutation of the best of a few members of the population.
-func (e evolution) child(h *History, population []Trial, numbers *stream) Point {
+func (e evolution) child(h *History, population []Trial, numbers *random.Stream) Point {
 	sample := make([]Trial, 0, e.config.Sample)
 	for range e.config.Sample {
-		sample = append(sample, population[numbers.next()%uint64(len(population))])
+		sample = append(sample, population[numbers.Uint64()%uint64(len(population))])
 	}
 	parent := sample[fittest(h, sample)].Point
 	u := inherit(parent, numbers)
 	if axes := activeAxes(parent); len(axes) > 0 {
-		mutate(h.space, u, axes[numbers.next()%uint64(len(axes))], e.config.Index, numbers)
+		mutate(h.space, u, axes[numbers.Uint64()%uint64(len(axes))], e.config.Index, numbers)
 	}
 	return h.space.Quantile(u)
 }
@@ -161,10 +162,10 @@ func standing(losses [][]float64, violations []float64) (ranks []int, crowding [
 }
 
 // randomPoint draws a point from the distributions of its parameters.
-func randomPoint(s *Space, numbers *stream) Point {
+func randomPoint(s *Space, numbers *random.Stream) Point {
 	u := make([]float64, s.Len())
 	for i := range u {
-		u[i] = numbers.float()
+		u[i] = numbers.Float()
 	}
 	return s.Quantile(u)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // candidates returns those of the finished suggestions on a rung, the best
@@ -47,7 +49,7 @@ func (f *fidelity) promotion(b *fidelityBoard, i int) Point {
 // begin returns a new configuration on a rung of a bracket: that of the inner
 // sampler, or where it has none that is new, a random one.
 func (f *fidelity) begin(ctx context.Context, b *fidelityBoard, bracket, rung int) (Point, error) {
-	numbers := newStream(f.seed, uint64(b.history.Len()))
+	numbers := random.New(f.seed, uint64(b.history.Len()))
 	first, err := f.proposal(ctx, b, numbers)
 	if err != nil {
 		return Point{}, err
@@ -66,7 +68,7 @@ func (f *fidelity) begin(ctx context.Context, b *fidelityBoard, bracket, rung in
 }
 
 // proposal returns a configuration to begin with, or nil where none is new.
-func (f *fidelity) proposal(ctx context.Context, b *fidelityBoard, numbers *stream) (*Point, error) {
+func (f *fidelity) proposal(ctx context.Context, b *fidelityBoard, numbers *random.Stream) (*Point, error) {
 	if f.inner != nil {
 		if v, values := f.view(b); values >= 2*f.MinPoints {
 			c, err := f.inner.Sample(ctx, v)

@@ -5,6 +5,8 @@ package optimize
 import (
 	"context"
 	"fmt"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // NewGrid returns the sampler that visits every point of a finite space, in
@@ -71,9 +73,9 @@ func newPermutation(size, seed uint64) *permutation {
 	for p.half < 32 && size > 1<<(2*p.half) {
 		p.half++
 	}
-	numbers := newStream(seed, 0)
+	numbers := random.New(seed, 0)
 	for i := range p.keys {
-		p.keys[i] = numbers.next()
+		p.keys[i] = numbers.Uint64()
 	}
 	return p
 }
@@ -84,7 +86,7 @@ func (p *permutation) at(n uint64) uint64 {
 	for {
 		left, right := n>>p.half, n&mask
 		for _, key := range p.keys {
-			left, right = right, left^mix(right+key)&mask
+			left, right = right, left^random.Mix(right+key)&mask
 		}
 		if n = left<<p.half | right; n < p.size {
 			return n

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // MaxHalton is the greatest number of parameters that a Halton sequence
@@ -25,9 +27,9 @@ func NewHalton(space *Space, seed uint64) (Sampler, error) {
 		return nil, err
 	}
 	h.keys = make([]uint64, space.Len())
-	numbers := newStream(seed, 0)
+	numbers := random.New(seed, 0)
 	for i := range h.keys {
-		h.keys[i] = numbers.next()
+		h.keys[i] = numbers.Uint64()
 	}
 	return h, nil
 }
@@ -105,9 +107,9 @@ func scrambledInverse(n, base, key uint64) float64 {
 		n /= base
 		weight /= float64(base)
 		inverse += weight * float64(permuted(digit, base, key))
-		key = mix(key ^ mix(digit+1)) // of the digits so far
+		key = random.Mix(key ^ random.Mix(digit+1)) // of the digits so far
 	}
-	inverse += weight * newStream(key, 0).float()
+	inverse += weight * random.New(key, 0).Float()
 	return math.Min(inverse, math.Nextafter(1, 0))
 }
 
@@ -118,9 +120,9 @@ func permuted(digit, base, key uint64) uint64 {
 	if base > 64 {
 		return newPermutation(base, key).at(digit)
 	}
-	own, rank := mix(key+(digit+1)*golden), uint64(0)
+	own, rank := random.Mix(key+(digit+1)*random.Golden), uint64(0)
 	for other := range base {
-		if mix(key+(other+1)*golden) < own {
+		if random.Mix(key+(other+1)*random.Golden) < own {
 			rank++
 		}
 	}

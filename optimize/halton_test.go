@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // TestHaltonPublished compares with the points in the bases 2, 3 and 5 that
@@ -62,7 +64,7 @@ func TestHaltonStrata(t *testing.T) {
 		for _, start := range []uint64{0, 1, 12345, 1 << 30} {
 			hits := make([]int, strata)
 			for n := range strata {
-				hits[int(scrambledInverse(start+n, base, uint64(i)*golden)*float64(strata))]++
+				hits[int(scrambledInverse(start+n, base, uint64(i)*random.Golden)*float64(strata))]++
 			}
 			for stratum, n := range hits {
 				if n != 1 {
@@ -81,9 +83,9 @@ func TestHaltonUniform(t *testing.T) {
 	for _, base := range []uint64{2, 3, 5, 97} {
 		for _, n := range []uint64{0, 1, 7} {
 			var hits [cells]float64
-			keys := newStream(base, n)
+			keys := random.New(base, n)
 			for range seeds {
-				hits[int(scrambledInverse(n, base, keys.next())*cells)]++
+				hits[int(scrambledInverse(n, base, keys.Uint64())*cells)]++
 			}
 			var chi float64
 			for _, h := range hits {
@@ -121,16 +123,16 @@ func TestHaltonDiscrepancy(t *testing.T) {
 			published := mean(func(_ int, n uint64) []float64 { return plain.point(n + 1) })
 			scrambled := mean(func(run int, n uint64) []float64 {
 				s := halton{bases: plain.bases, keys: make([]uint64, dimensions)}
-				keys := newStream(uint64(run), 0)
+				keys := random.New(uint64(run), 0)
 				for i := range s.keys {
-					s.keys[i] = keys.next()
+					s.keys[i] = keys.Uint64()
 				}
 				return s.point(n)
 			})
 			random := mean(func(run int, n uint64) []float64 {
-				u, numbers := make([]float64, dimensions), newStream(uint64(run), n)
+				u, numbers := make([]float64, dimensions), random.New(uint64(run), n)
 				for i := range u {
-					u[i] = numbers.float()
+					u[i] = numbers.Float()
 				}
 				return u
 			})

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"diwan.dev/diwan/optimize/internal/pareto"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // NSGA2Config says how [NewNSGA2] searches.
@@ -85,7 +86,7 @@ func (n *nsga2) Sample(ctx context.Context, h *History) (Point, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.elite.follow(h, n.config.Population)
-	numbers := newStream(n.seed, uint64(h.Len()))
+	numbers := random.New(n.seed, uint64(h.Len()))
 	p, err := novel(h, draws, func() Point {
 		if h.Len()+len(h.known) < n.config.Population || len(n.elite.members) < 2 {
 			return randomPoint(h.space, numbers)
@@ -98,14 +99,14 @@ func (n *nsga2) Sample(ctx context.Context, h *History) (Point, error) {
 	return p, ctx.Err()
 }
 
-func (n *nsga2) child(s *Space, numbers *stream) Point {
+func (n *nsga2) child(s *Space, numbers *random.Stream) Point {
 	parent := n.elite.tournament(numbers)
 	u := inherit(parent, numbers)
-	if numbers.float() < n.config.Crossover {
+	if numbers.Float() < n.config.Crossover {
 		u = crossover(s, u, inherit(n.elite.tournament(numbers), numbers), n.config.Swapping, n.config.CrossoverIndex, numbers)
 	}
 	for i := range u {
-		if numbers.float() < n.config.Mutation {
+		if numbers.Float() < n.config.Mutation {
 			mutate(s, u, i, n.config.MutationIndex, numbers)
 		}
 	}
@@ -201,9 +202,9 @@ func dominatesWithin(a, b []float64, violationA, violationB float64) bool {
 }
 
 // tournament returns the better of two random members.
-func (e *elite) tournament(numbers *stream) Point {
+func (e *elite) tournament(numbers *random.Stream) Point {
 	n := uint64(len(e.members))
-	return e.members[min(numbers.next()%n, numbers.next()%n)].Point
+	return e.members[min(numbers.Uint64()%n, numbers.Uint64()%n)].Point
 }
 
 func withValues(trials []Trial) (kept []Trial) {

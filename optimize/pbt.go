@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Labels on the suggestions of [NewPBT].
@@ -92,7 +94,7 @@ func (p *pbt) Sample(ctx context.Context, h *History) (Point, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.follow(h)
-	numbers := newStream(p.seed, uint64(h.Len()))
+	numbers := random.New(p.seed, uint64(h.Len()))
 	idle := p.idle(h)
 	if len(p.members) < p.config.Population || idle < 0 {
 		return p.begin(h, numbers), ctx.Err()
@@ -158,7 +160,7 @@ func generation(t Trial) int {
 
 // parent returns the trial that a member goes on from: its last, or one of the
 // best of the population. ok is false when no trial has a value.
-func (p *pbt) parent(h *History, place int, numbers *stream) (t Trial, ok bool) {
+func (p *pbt) parent(h *History, place int, numbers *random.Stream) (t Trial, ok bool) {
 	ranking := p.ranking(h)
 	if len(ranking) == 0 {
 		return Trial{}, false
@@ -170,7 +172,7 @@ func (p *pbt) parent(h *History, place int, numbers *stream) (t Trial, ok bool) 
 	if failed := rank < 0; !failed && (rank == 0 || rank < len(ranking)-cut) {
 		return own, true
 	}
-	return ranking[numbers.next()%uint64(max(1, cut))], true
+	return ranking[numbers.Uint64()%uint64(max(1, cut))], true
 }
 
 // ranking returns the last trial of each member that has a value, from the best
@@ -190,7 +192,7 @@ func (p *pbt) ranking(h *History) (ranking []Trial) {
 
 // begin returns where a new member begins: at the best known results, and then
 // anywhere.
-func (p *pbt) begin(h *History, numbers *stream) Point {
+func (p *pbt) begin(h *History, numbers *random.Stream) Point {
 	labels := map[string]string{PBTGenerationLabel: "0"}
 	if known := withValues(h.known); len(p.members) < len(known) && len(p.members) < p.config.Population/2 {
 		slices.SortStableFunc(known, h.compare)
@@ -204,18 +206,18 @@ func (p *pbt) begin(h *History, numbers *stream) Point {
 }
 
 // vary returns a point that differs from its parent a little.
-func (p *pbt) vary(parent Point, numbers *stream) Point {
+func (p *pbt) vary(parent Point, numbers *random.Stream) Point {
 	s := parent.space
 	for range draws {
 		child := s.point()
 		for _, i := range s.order {
 			a, at := &s.axes[i], parent.at[i]
-			switch resampled := numbers.float() < p.config.Resample; {
+			switch resampled := numbers.Float() < p.config.Resample; {
 			case !s.active(i, child):
 			case resampled || math.IsNaN(at):
-				child.at[i] = a.quantile(numbers.float())
+				child.at[i] = a.quantile(numbers.Float())
 			case p.config.Resample < 0:
-				child.at[i] = a.perturb(at, numbers.next()>>63 == 1)
+				child.at[i] = a.perturb(at, numbers.Uint64()>>63 == 1)
 			default:
 				child.at[i] = at
 			}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // sgd trains a linear model of two weights by stochastic gradient descent, from
@@ -33,11 +35,11 @@ func (s sgd) train(t *testing.T, trial, parent int, rate float64) (loss float64)
 			return json.Unmarshal(data, &weights)
 		})
 	}
-	noise := newStream(99, uint64(trial))
+	noise := random.New(99, uint64(trial))
 	curvature := [2]float64{1, 0.1}
 	for range steps {
 		for i, w := range weights {
-			weights[i] -= rate * (curvature[i]*w + 0.5*noise.normal())
+			weights[i] -= rate * (curvature[i]*w + 0.5*noise.Normal())
 		}
 	}
 	s.file(t, trial, func(path string) error {
@@ -87,7 +89,7 @@ func TestPBTSchedule(t *testing.T) {
 	}
 	model, h, found := sgd{t.TempDir()}, NewHistory(space), math.Inf(1)
 	var busy []int
-	order := newStream(3, 0)
+	order := random.New(3, 0)
 	for h.Len() < members*generations {
 		for len(busy) < 5 {
 			p, err := sampler.Sample(t.Context(), h)
@@ -96,7 +98,7 @@ func TestPBTSchedule(t *testing.T) {
 			}
 			busy = append(busy, h.Add(p))
 		}
-		k := int(order.next() % uint64(len(busy))) // workers end in any order
+		k := int(order.Uint64() % uint64(len(busy))) // workers end in any order
 		i := busy[k]
 		busy = append(busy[:k], busy[k+1:]...)
 		parent := -1

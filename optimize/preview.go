@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Preview is what a search over a resource would cost.
@@ -79,7 +81,7 @@ type simulatedTrial struct {
 
 func (s *simulation) begin(p Point) {
 	index, amount := s.history.Add(p), s.amount(p)
-	loss, continued := newStream(0, uint64(index)).float(), amount
+	loss, continued := random.New(0, uint64(index)).Float(), amount
 	if parent := label(p, LabelParent); parent >= 0 && parent < index {
 		loss, continued = s.losses[parent], amount-s.amount(s.history.trials[parent].Point)
 	}

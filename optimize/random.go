@@ -2,21 +2,25 @@
 
 package optimize
 
-import "context"
+import (
+	"context"
+
+	"diwan.dev/diwan/optimize/internal/random"
+)
 
 // NewRandom returns the sampler that draws each point from the distributions
 // of its parameters. Each index has random numbers of its own, so that a point
 // does not depend on how the search came to it.
-func NewRandom(seed uint64) Sampler { return random{seed} }
+func NewRandom(seed uint64) Sampler { return randomSampler{seed} }
 
-type random struct{ seed uint64 }
+type randomSampler struct{ seed uint64 }
 
-func (r random) Sample(ctx context.Context, h *History) (Point, error) {
-	numbers := newStream(r.seed, uint64(h.Len()))
+func (r randomSampler) Sample(ctx context.Context, h *History) (Point, error) {
+	numbers := random.New(r.seed, uint64(h.Len()))
 	u := make([]float64, h.space.Len())
 	p, err := novel(h, draws, func() Point {
 		for i := range u {
-			u[i] = numbers.float()
+			u[i] = numbers.Float()
 		}
 		return h.space.Quantile(u)
 	})

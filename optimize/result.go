@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
 // Direction says which values of an objective are better.
@@ -87,11 +89,7 @@ func (r Result) Complete() bool { return r.State == Complete }
 // Violation returns the sum of what constraints are violated by, 0 where all
 // are satisfied.
 func (r Result) Violation() float64 {
-	sum := 0.0
-	for _, v := range r.Violations {
-		sum += math.Max(v, 0)
-	}
-	return sum
+	return pareto.Violation(r.Violations)
 }
 
 // Feasible reports whether no constraint on what comes of a trial is violated.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // Sampler suggests points.
@@ -43,12 +45,12 @@ func novel(h *History, attempts int, propose func() Point) (Point, error) {
 			return p, nil
 		}
 	}
-	numbers := newStream(0, uint64(h.Len()))
+	numbers := random.New(0, uint64(h.Len()))
 	if p, ok := h.space.draw(numbers, draws, fresh); ok {
 		return p, nil
 	}
 	if size, finite := h.space.Size(); finite {
-		return unseen(h, numbers.next()%size)
+		return unseen(h, numbers.Uint64()%size)
 	}
 	for _, wanted := range []func(Point) bool{fresh, h.space.Feasible} {
 		if p, ok := h.space.draw(numbers, searched, wanted); ok {

@@ -10,6 +10,8 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // MaxSobol is the greatest number of parameters that a Sobol sequence covers.
@@ -22,7 +24,7 @@ const MaxSobol = 1024
 // the border of the space, and an average over the points errs less. It fails
 // for a space of more than [MaxSobol] parameters.
 func NewSobol(space *Space, seed uint64) (Sampler, error) {
-	return newSobol(space, newStream(seed, 0).next)
+	return newSobol(space, random.New(seed, 0).Uint64)
 }
 
 // NewPlainSobol returns the sampler whose points are the Sobol sequence as
@@ -101,7 +103,7 @@ func owen(x uint32, key uint64) uint32 {
 	for bit := range sobolBits {
 		above := uint64(x) >> (sobolBits - bit)
 		node := uint64(1)<<bit | above // numbers the nodes of the tree of prefixes
-		flip := uint32(mix(key+node*golden) >> 63)
+		flip := uint32(random.Mix(key+node*random.Golden) >> 63)
 		scrambled ^= flip << (sobolBits - 1 - bit)
 	}
 	return scrambled

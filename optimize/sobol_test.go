@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 func mustSobol(t *testing.T, dimensions int, scramble func() uint64) sobol {
@@ -57,7 +59,7 @@ func TestSobolPublished(t *testing.T) {
 // intervals holds one of the first 2^k points, scrambled or not.
 func TestSobolStrata(t *testing.T) {
 	t.Parallel()
-	for name, scramble := range map[string]func() uint64{"Plain": nil, "Scrambled": newStream(7, 0).next} {
+	for name, scramble := range map[string]func() uint64{"Plain": nil, "Scrambled": random.New(7, 0).Uint64} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const points = 256
@@ -151,7 +153,7 @@ func discrepancy(points [][]float64) float64 {
 func TestSobolDiscrepancy(t *testing.T) {
 	t.Parallel()
 	for _, dimensions := range []int{2, 3, 5} {
-		for name, scramble := range map[string]func() uint64{"plain": nil, "scrambled": newStream(2, 0).next} {
+		for name, scramble := range map[string]func() uint64{"plain": nil, "scrambled": random.New(2, 0).Uint64} {
 			s := mustSobol(t, dimensions, scramble)
 			points := make([][]float64, 256)
 			for i := range points {
@@ -170,9 +172,9 @@ func TestSobolDiscrepancy(t *testing.T) {
 // first k bits share them after it, and differ in the next bit as before.
 func TestOwen(t *testing.T) {
 	t.Parallel()
-	numbers := newStream(3, 0)
+	numbers := random.New(3, 0)
 	for range 1000 {
-		x, key := uint32(numbers.next()), numbers.next()
+		x, key := uint32(numbers.Uint64()), numbers.Uint64()
 		for bit := range sobolBits {
 			y := x ^ 1<<(sobolBits-1-bit) // differs first in this bit
 			same := owen(x, key) ^ owen(y, key)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // RegretConfig says when a search has found all that is worth finding.
@@ -84,7 +86,7 @@ func RegretBound(h *History, c RegretConfig) (Regret, error) {
 		return Regret{Bound: math.Inf(1), Worth: c.Worth}, nil
 	}
 	b := newBounds(h.space, points, losses, c)
-	r := Regret{Bound: b.regret(newStream(c.Seed, uint64(len(losses)))), Worth: c.Worth}
+	r := Regret{Bound: b.regret(random.New(c.Seed, uint64(len(losses)))), Worth: c.Worth}
 	if r.Worth == 0 {
 		r.Worth = b.worth(losses, c.MinTrials)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/gp"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // bounds are confidence bounds on the losses of a search.
@@ -71,7 +72,7 @@ func (b *bounds) at(unit []float64) (lower, upper float64) {
 }
 
 // regret returns the bound on the regret.
-func (b *bounds) regret(numbers *stream) float64 {
+func (b *bounds) regret(numbers *random.Stream) float64 {
 	if b.unit == 0 {
 		return 0
 	}
@@ -90,7 +91,7 @@ const (
 )
 
 // lowest returns the least lower bound of any point that is found.
-func (b *bounds) lowest(numbers *stream) float64 {
+func (b *bounds) lowest(numbers *random.Stream) float64 {
 	w := walker{space: b.space, numbers: numbers, rate: func(u []float64) float64 {
 		lower, _ := b.at(b.space.Unit(b.space.Quantile(u)))
 		return lower
@@ -102,7 +103,7 @@ func (b *bounds) lowest(numbers *stream) float64 {
 	for range regretScattered {
 		u := make([]float64, b.space.Len())
 		for i := range u {
-			u[i] = numbers.float()
+			u[i] = numbers.Float()
 		}
 		starts = append(starts, u)
 	}

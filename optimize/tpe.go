@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // TPEConfig says how a tree-structured Parzen estimator searches.
@@ -134,7 +136,7 @@ func (s *tpe) Sample(ctx context.Context, h *History) (Point, error) {
 		s.evidence = newTPEEvidence(h)
 	}
 	s.evidence.update()
-	proposals := s.propose(h.space, s.evidence.split(s.good, s.others()), newStream(s.seed, uint64(h.Len())))
+	proposals := s.propose(h.space, s.evidence.split(s.good, s.others()), random.New(s.seed, uint64(h.Len())))
 	p, err := novel(h, tpeRounds*s.Candidates, proposals)
 	if err != nil {
 		return Point{}, err

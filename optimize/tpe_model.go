@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/parzen"
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // tpeGroup is parameters that are modelled together: they exist under the same
@@ -126,7 +127,7 @@ const tpeRounds = 4
 
 // propose returns a function that returns one proposal after the other, the
 // best first.
-func (s *tpe) propose(space *Space, d tpeDivision, numbers *stream) func() Point {
+func (s *tpe) propose(space *Space, d tpeDivision, numbers *random.Stream) func() Point {
 	models := make([]tpeModel, len(s.groups))
 	queues := make([][][]float64, len(s.groups))
 	next := func(g int) []float64 {
@@ -134,7 +135,7 @@ func (s *tpe) propose(space *Space, d tpeDivision, numbers *stream) func() Point
 			if models[g].good == nil {
 				models[g] = s.fit(s.groups[g], d)
 			}
-			queues[g] = models[g].candidates(s.Candidates, len(s.groups[g].axes), numbers.float)
+			queues[g] = models[g].candidates(s.Candidates, len(s.groups[g].axes), numbers.Float)
 		}
 		x := queues[g][0]
 		queues[g] = queues[g][1:]

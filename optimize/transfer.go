@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // TransferConfig says how a search learns from earlier ones.
@@ -94,8 +96,8 @@ func (t *transfer) Sample(ctx context.Context, h *History) (Point, error) {
 	}
 	t.once.Do(func() { t.models = t.features.models(t.sources) })
 	target := t.newTarget(h)
-	numbers := newStream(t.seed, uint64(h.Len()))
-	if first := h.Len() == 0 && t.config.Initial > 0; !first && numbers.float() >= t.share(target) {
+	numbers := random.New(t.seed, uint64(h.Len()))
+	if first := h.Len() == 0 && t.config.Initial > 0; !first && numbers.Float() >= t.share(target) {
 		return t.base.Sample(ctx, h)
 	}
 	if h.Len() < t.config.Initial {

@@ -5,6 +5,8 @@ package optimize
 import (
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 const (
@@ -14,7 +16,7 @@ const (
 )
 
 // propose returns the point that promises most.
-func (t *transfer) propose(g *target, numbers *stream) (Point, error) {
+func (t *transfer) propose(g *target, numbers *random.Stream) (Point, error) {
 	s := g.stack()
 	w := walker{space: t.space, numbers: numbers, rate: s.rate}
 	var best []float64
@@ -27,7 +29,7 @@ func (t *transfer) propose(g *target, numbers *stream) (Point, error) {
 	u := make([]float64, t.space.Len())
 	random := func() []float64 {
 		for i := range u {
-			u[i] = numbers.float()
+			u[i] = numbers.Float()
 		}
 		return u
 	}

@@ -5,6 +5,8 @@ package optimize
 import (
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // This file holds what evolutionary samplers do to points. They work on the
@@ -14,10 +16,10 @@ import (
 // inherit returns the coordinates in the unit cube that a child of a point
 // begins with. A parameter that the parent does not have gets a random one, as
 // the child may have it.
-func inherit(parent Point, numbers *stream) []float64 {
+func inherit(parent Point, numbers *random.Stream) []float64 {
 	u := parent.space.Unit(parent)
 	for i := range u {
-		if fresh := numbers.float(); math.IsNaN(u[i]) {
+		if fresh := numbers.Float(); math.IsNaN(u[i]) {
 			u[i] = fresh
 		}
 	}
@@ -28,7 +30,7 @@ func inherit(parent Point, numbers *stream) []float64 {
 // value moves by polynomial mutation with a distribution index (K. Deb and
 // S. Agrawal, "A niched-penalty approach for constraint handling in genetic
 // algorithms", 1999): the larger the index the nearer; but by at least a step.
-func mutate(s *Space, u []float64, i int, index float64, numbers *stream) {
+func mutate(s *Space, u []float64, i int, index float64, numbers *random.Stream) {
 	a := &s.axes[i]
 	if a.count == 1 {
 		return
@@ -38,8 +40,8 @@ func mutate(s *Space, u []float64, i int, index float64, numbers *stream) {
 		return
 	}
 	before := a.quantile(u[i])
-	up := numbers.next()>>63 == 1
-	moved := polynomial(u[i], index, up, numbers.float())
+	up := numbers.Uint64()>>63 == 1
+	moved := polynomial(u[i], index, up, numbers.Float())
 	if a.count > 0 && a.quantile(moved) == before {
 		moved = a.unit(a.beside(before, up))
 	}
@@ -57,9 +59,9 @@ func polynomial(u, index float64, up bool, r float64) float64 {
 
 // otherCell returns the middle of a random one of count equal parts of the
 // unit interval, but not of that which u is in.
-func otherCell(u float64, count uint64, numbers *stream) float64 {
+func otherCell(u float64, count uint64, numbers *random.Stream) float64 {
 	own := min(uint64(u*float64(count)), count-1)
-	other := numbers.next() % (count - 1)
+	other := numbers.Uint64() % (count - 1)
 	if other >= own {
 		other++
 	}
@@ -100,10 +102,10 @@ func activeAxes(p Point) (axes []int) {
 // probability, the child gets one near either by simulated binary crossover
 // with a distribution index (K. Deb and R. Agrawal, "Simulated binary crossover
 // for continuous search space", 1995).
-func crossover(s *Space, one, other []float64, swapping, index float64, numbers *stream) []float64 {
+func crossover(s *Space, one, other []float64, swapping, index float64, numbers *random.Stream) []float64 {
 	child := slices.Clone(one)
 	for i := range child {
-		swap, r, side := numbers.float() < swapping, numbers.float(), numbers.next()>>63 == 1
+		swap, r, side := numbers.Float() < swapping, numbers.Float(), numbers.Uint64()>>63 == 1
 		switch {
 		case s.axes[i].Kind == KindCategorical || s.axes[i].count == 2:
 			if swap {

@@ -5,13 +5,15 @@ package optimize
 import (
 	"math"
 	"slices"
+
+	"diwan.dev/diwan/optimize/internal/random"
 )
 
 // walker looks for points of the unit cube with a low rating by random steps
 // that become shorter.
 type walker struct {
 	space   *Space
-	numbers *stream
+	numbers *random.Stream
 	rate    func(unit []float64) float64
 }
 
@@ -29,14 +31,14 @@ func (w *walker) descend(from []float64, rating float64, steps int) ([]float64, 
 // near returns a point at some distance, in a part of the parameters.
 func (w *walker) near(u []float64, distance float64) []float64 {
 	moved := slices.Clone(u)
-	part := math.Max(w.numbers.float(), 1/float64(len(u)))
+	part := math.Max(w.numbers.Float(), 1/float64(len(u)))
 	for i := range moved {
 		switch {
-		case w.numbers.float() >= part:
+		case w.numbers.Float() >= part:
 		case w.space.axes[i].Kind == KindCategorical:
-			moved[i] = w.numbers.float()
+			moved[i] = w.numbers.Float()
 		default:
-			step := distance * math.Sqrt(-2*math.Log(w.numbers.float())) * math.Cos(2*math.Pi*w.numbers.float())
+			step := distance * math.Sqrt(-2*math.Log(w.numbers.Float())) * math.Cos(2*math.Pi*w.numbers.Float())
 			moved[i] = math.Min(math.Max(moved[i]+step, 0), 1)
 		}
 	}

@@ -11,16 +11,17 @@ import "math"
 // Stream is a sequence. It is not safe for several goroutines at once.
 type Stream struct{ state uint64 }
 
-// golden is 2⁶⁴ divided by the golden ratio, made odd.
-const golden = 0x9e3779b97f4a7c15
+// Golden is 2⁶⁴ divided by the golden ratio, made odd: multiples of it are keys
+// that lie far apart.
+const Golden = 0x9e3779b97f4a7c15
 
 // New returns the sequence with a number of those of a seed.
 func New(seed, number uint64) *Stream {
-	return &Stream{mix(mix(seed) + number*golden)}
+	return &Stream{Mix(Mix(seed) + number*Golden)}
 }
 
-// mix spreads each bit of x over all bits of the result, one to one.
-func mix(x uint64) uint64 {
+// Mix spreads each bit of x over all bits of the result, one to one.
+func Mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
@@ -28,8 +29,8 @@ func mix(x uint64) uint64 {
 
 // Uint64 returns the next number of 64 random bits.
 func (s *Stream) Uint64() uint64 {
-	s.state += golden
-	return mix(s.state)
+	s.state += Golden
+	return Mix(s.state)
 }
 
 // Float returns a number that is greater than 0 and less than 1.
@@ -41,9 +42,7 @@ func (s *Stream) Float() float64 {
 func (s *Stream) Below(n int) int { return int(s.Float() * float64(n)) }
 
 // Normal returns a number with mean 0 and deviation 1.
-func (s *Stream) Normal() float64 {
-	return math.Sqrt(-2*math.Log(s.Float())) * math.Cos(2*math.Pi*s.Float())
-}
+func (s *Stream) Normal() float64 { return -math.Sqrt2 * math.Erfcinv(2*s.Float()) }
 
 // Permutation returns the whole numbers from 0 to n-1 in random order.
 func (s *Stream) Permutation(n int) []int {
