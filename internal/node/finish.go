@@ -36,7 +36,7 @@ func (w *worker) write(ctx context.Context, status corev1.PodStatus) bool {
 	}
 	got.ManagedFields = nil
 	w.change(func() {
-		if newer(got, w.pod) {
+		if newer(got.ResourceVersion, w.pod.ResourceVersion) {
 			w.pod = got
 		}
 	})

@@ -45,6 +45,7 @@ type Node struct {
 
 	mu        sync.Mutex
 	workers   map[types.UID]*worker
+	ended     map[types.UID]string // the last version that the worker knew, of each Pod of the API that has none any more
 	recovered map[types.UID][]container.Run
 	stopping  bool
 	living    sync.WaitGroup // workers
@@ -69,6 +70,7 @@ func New(cfg Config) (*Node, error) {
 		machine:   measure(cfg.Dir),
 		starts:    make(chan struct{}, cfg.StartParallel),
 		workers:   map[types.UID]*worker{},
+		ended:     map[types.UID]string{},
 		recovered: map[types.UID][]container.Run{},
 	}
 	n.gpus.free = n.machine.gpus
@@ -169,7 +171,9 @@ func forgetManagers(o any) (any, error) {
 	return o, nil
 }
 
-// podChanged gives a Pod to its worker, and makes one for a new Pod.
+// podChanged gives a Pod to its worker, and makes one for a new Pod. The news
+// may be older than what the worker wrote itself before it was done: that Pod
+// must not run again.
 func (n *Node) podChanged(ctx context.Context, pod *corev1.Pod) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -177,6 +181,10 @@ func (n *Node) podChanged(ctx context.Context, pod *corev1.Pod) {
 		w.update(pod)
 		return
 	}
+	if last, ok := n.ended[pod.UID]; ok && !newer(pod.ResourceVersion, last) {
+		return
+	}
+	delete(n.ended, pod.UID)
 	runs := n.recovered[pod.UID]
 	delete(n.recovered, pod.UID)
 	if n.stopping || isFinal(pod.Status.Phase) && len(runs) == 0 && pod.DeletionTimestamp == nil {
@@ -189,6 +197,9 @@ func (n *Node) podChanged(ctx context.Context, pod *corev1.Pod) {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		delete(n.workers, pod.UID)
+		if !w.removed {
+			n.ended[pod.UID] = w.version()
+		}
 	})
 }
 
@@ -200,7 +211,9 @@ func (n *Node) podGone(o any) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		n.mu.Lock()
 		defer n.mu.Unlock()
+		delete(n.ended, pod.UID)
 		if w := n.workers[pod.UID]; w != nil {
+			w.removed = true
 			w.gone()
 		}
 	}

@@ -127,13 +127,28 @@ func (b *bench) deleteAll() {
 	grace := int64(0)
 	pods := b.client.CoreV1().Pods(b.namespace)
 	pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{})
-	for ctx.Err() == nil {
+	b.awaitNoState()
+}
+
+// awaitNoState waits until the node has let go of all Pods.
+func (b *bench) awaitNoState() {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if left, _ := filepath.Glob(filepath.Join(b.cfg.Dir, "pods", "*-*")); len(left) == 0 {
 			return
 		}
-		time.Sleep(time.Millisecond)
 	}
-	b.t.Error("the state of deleted Pods is left")
+	b.t.Error("the state of Pods that ended is left")
+}
+
+// awaitFile waits until a file is there.
+func (b *bench) awaitFile(path string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	b.t.Fatalf("%s is not made", filepath.Base(path))
 }
 
 // pod is a Pod that runs script in one container.

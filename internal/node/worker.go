@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,6 +32,8 @@ type worker struct {
 	since time.Time
 	poked chan struct{}
 	tasks sync.WaitGroup
+
+	removed bool // the informer has told that the Pod is not in the API any more; under the node's lock
 
 	mu         sync.Mutex
 	pod        *corev1.Pod
@@ -121,7 +124,7 @@ func (w *worker) current() *corev1.Pod {
 // update takes a newer Pod from the API; an older one says nothing new.
 func (w *worker) update(pod *corev1.Pod) {
 	w.change(func() {
-		if newer(pod, w.pod) {
+		if newer(pod.ResourceVersion, w.pod.ResourceVersion) {
 			w.relabelled = w.relabelled || !maps.Equal(pod.Labels, w.pod.Labels) || !maps.Equal(pod.Annotations, w.pod.Annotations)
 			w.pod = pod
 		}
@@ -132,10 +135,23 @@ func (w *worker) gone() {
 	w.change(func() { w.absent = true })
 }
 
+// neverAgain is newer than any version: that of a Pod that is not in the API.
+var neverAgain = strconv.FormatUint(math.MaxUint64, 10)
+
+// version is the last version of the Pod that is known.
+func (w *worker) version() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.absent {
+		return neverAgain
+	}
+	return w.pod.ResourceVersion
+}
+
 // newer compares resource versions, which grow on one API server.
-func newer(a, b *corev1.Pod) bool {
-	x, errX := strconv.ParseUint(a.ResourceVersion, 10, 64)
-	y, errY := strconv.ParseUint(b.ResourceVersion, 10, 64)
+func newer(a, b string) bool {
+	x, errX := strconv.ParseUint(a, 10, 64)
+	y, errY := strconv.ParseUint(b, 10, 64)
 	return errX != nil || errY != nil || x > y
 }
 
