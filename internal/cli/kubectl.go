@@ -69,8 +69,8 @@ func (a *app) runKubectl(args []string) error {
 		return err
 	}
 	defer t.close()
-	if t.owned != nil && slices.Contains(args, "explain") {
-		if err := t.owned.WaitDocumented(ctx); err != nil {
+	if slices.Contains(args, "explain") {
+		if err := waitDocumented(ctx, t.config); err != nil {
 			return err
 		}
 	}
@@ -96,7 +96,12 @@ func (a *app) joinKubectl(home localcluster.Home, args []string) error {
 	if err != nil {
 		return err
 	}
-	t.close()
+	defer t.close()
+	if slices.Contains(args, "explain") {
+		if err := waitDocumented(context.Background(), t.config); err != nil {
+			return err
+		}
+	}
 	return a.execKubectl(args, home.Kubeconfig(), "")
 }
 

@@ -10,8 +10,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"diwan.dev/diwan/api/kubeflow/v1beta1"
 )
 
 // warm returns when kinds can be watched. The API server makes a kind's watch
@@ -27,19 +25,6 @@ func (c *Cluster) warm(ctx context.Context, definitions []*apiextensionsv1.Custo
 		if err != nil {
 			return fmt.Errorf("cannot watch %s: %w", definition.Name, err)
 		}
-	}
-	return nil
-}
-
-// WaitDocumented returns when the API server can explain our kinds, which is a
-// second or so after it serves them. kubectl explain needs it, nothing else.
-func (c *Cluster) WaitDocumented(ctx context.Context) error {
-	const url = "https://kubernetes.default.svc/openapi/v3/apis/" + v1beta1.Group + "/" + v1beta1.Version
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
-		return c.answers(ctx, url)
-	})
-	if err != nil {
-		return fmt.Errorf("the API server does not explain its kinds: %w", err)
 	}
 	return nil
 }
