@@ -6,20 +6,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -37,18 +36,12 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		roster: newRoster(),
 		pacing: map[types.UID]*pace{},
 	}
-	skipNameValidation := true // a process may run several managers
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&v1beta1.Experiment{}, r.onExperiment()).
 		Watches(&v1beta1.Trial{}, r.onTrial()).
 		Watches(&v1beta1.Suggestion{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.Experiment{}, handler.OnlyControllerOwner())).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: config.Concurrency,
-			SkipNameValidation:      &skipNameValidation,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				5*time.Millisecond, 30*time.Second),
-		}).
+		WithOptions(workers.Options(config.Concurrency)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)

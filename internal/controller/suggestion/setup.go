@@ -5,18 +5,17 @@ package suggestion
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -28,17 +27,11 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // SetupWithManager adds the reconciler to a manager.
 func SetupWithManager(mgr manager.Manager, config Config) error {
 	r := &Reconciler{Config: config, client: mgr.GetClient()}
-	skipNameValidation := true // a process may run several managers
 	err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		Watches(&v1beta1.Suggestion{}, r.onSuggestion()).
 		Watches(&v1beta1.Experiment{}, onExperiment()).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: config.Concurrency,
-			SkipNameValidation:      &skipNameValidation,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				5*time.Millisecond, 30*time.Second),
-		}).
+		WithOptions(workers.Options(config.Concurrency)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)

@@ -4,18 +4,15 @@ package trial
 
 import (
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -30,17 +27,11 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		live:   mgr.GetAPIReader(),
 		watch:  &watches{manager: mgr},
 	}
-	skipNameValidation := true // a process may run several managers
 	c, err := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta1.Trial{}).
 		Owns(&batchv1.Job{}).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: config.Concurrency,
-			SkipNameValidation:      &skipNameValidation,
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-				5*time.Millisecond, 30*time.Second),
-		}).
+		WithOptions(workers.Options(config.Concurrency)).
 		Build(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
