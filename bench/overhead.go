@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -22,16 +21,11 @@ const (
 
 // measureOverhead times trials that do nothing, and the same commands under xargs.
 func measureOverhead(ctx context.Context) (string, error) {
-	home, err := os.MkdirTemp("", "diwan-bench-")
+	s, end, err := newServer(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(home)
-	s, err := startServer(ctx, home)
-	if err != nil {
-		return "", err
-	}
-	defer s.stop()
+	defer end()
 	rows := [][]string{{"trials", "in parallel", "diwan", "diwan, processor time a trial", "xargs -P"}}
 	for _, c := range []struct{ trials, parallel int }{{parallelTrials, parallelism}, {sequentialTrials, 1}} {
 		var ours, theirs, cpu []time.Duration

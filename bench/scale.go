@@ -18,16 +18,11 @@ const (
 // measureScale runs one long experiment and compares its first thousand
 // trials with its last.
 func measureScale(ctx context.Context) (string, error) {
-	home, err := os.MkdirTemp("", "diwan-bench-")
+	s, end, err := newServer(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(home)
-	s, err := startServer(ctx, home)
-	if err != nil {
-		return "", err
-	}
-	defer s.stop()
+	defer end()
 	began := time.Now()
 	rows := [][]string{{"trials done", "time a trial", "processor time a trial", "memory"}}
 	lastTime, lastCPU, lastDone := began, s.cpu(), int64(0)

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,22 @@ type server struct {
 	cmd    *exec.Cmd
 	client dynamic.Interface
 	ready  time.Duration
+}
+
+// newServer runs `diwan up` on a new home. end stops it, if it still runs, and
+// removes the home.
+func newServer(ctx context.Context) (s *server, end func(), err error) {
+	home, err := os.MkdirTemp("", "diwan-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	if s, err = startServer(ctx, home); err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(home))
+	}
+	return s, func() {
+		s.stop()
+		os.RemoveAll(home)
+	}, nil
 }
 
 // startServer runs `diwan up` on home and returns when it says that it is ready.

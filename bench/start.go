@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 )
@@ -23,18 +22,14 @@ func measureStart(ctx context.Context) (string, error) {
 	var cold, warm, stops []time.Duration
 	var memory, load float64
 	for i := range startRuns {
-		home, err := os.MkdirTemp("", "diwan-bench-")
+		s, end, err := newServer(ctx)
 		if err != nil {
 			return "", err
 		}
-		defer os.RemoveAll(home)
-		s, err := startServer(ctx, home)
-		if err != nil {
-			return "", err
-		}
+		defer end()
 		cold = append(cold, s.ready)
 		stops = append(stops, s.stop())
-		if s, err = startServer(ctx, home); err != nil {
+		if s, err = startServer(ctx, s.home); err != nil {
 			return "", err
 		}
 		warm = append(warm, s.ready)
