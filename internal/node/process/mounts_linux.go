@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -21,8 +22,12 @@ func (r *Runtime) mountAll(mounts []container.Mount) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("cannot detach the mounts of the host: %w", err)
 	}
+	covered, err := r.coverSecrets(mounts)
+	if err != nil {
+		return fmt.Errorf("cannot make mount points of secrets: %w", err)
+	}
 	for i, m := range mounts {
-		err := r.points.ensure(m, mounts[:i])
+		err := r.points.ensure(m, slices.Concat(covered, mounts[:i]))
 		if err == nil {
 			err = bind(m)
 		}

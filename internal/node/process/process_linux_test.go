@@ -594,6 +594,44 @@ func TestMountPointsAreRemoved(t *testing.T) {
 	}
 }
 
+// TestServiceAccountsAreNotOnTheHost holds that Kubernetes clients beside the
+// Pods do not take the machine for the inside of one.
+func TestServiceAccountsAreNotOnTheHost(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t, modes["as the machine allows"])
+	if r.spaces != spacesRoot {
+		t.Skip("only root can make mount points there")
+	}
+	if _, err := os.Stat(podMark); err == nil {
+		t.Skipf("%s is there already: this is the inside of a Pod, or an earlier version left it", podMark)
+	}
+	account := t.TempDir()
+	if err := os.WriteFile(filepath.Join(account, "namespace"), []byte("ns"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(secretsDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := os.CreateTemp(secretsDir, "diwan-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(kept.Name())
+	if _, err := kept.WriteString("of the host\n"); err != nil {
+		t.Fatal(err)
+	}
+	spec := specFor(t, r, "sh", "-c", "cat "+kept.Name()+" "+podMark+"/serviceaccount/namespace")
+	spec.Mounts = []container.Mount{{Source: account, Target: podMark + "/serviceaccount", ReadOnly: true}}
+	await(t, start(t, r, spec))
+	have, _ := os.ReadFile(spec.Log)
+	if diff := cmp.Diff("of the host\nns", string(have)); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(podMark); err == nil {
+		t.Errorf("%s is on the host", podMark)
+	}
+}
+
 func FuzzReport(f *testing.F) {
 	for _, s := range []string{"", "1", "12\n", "12\n0", "12\n137\n", "x\n1\n", "\n\n", "12\n-1\n", "12\n999\n", "0\n0\n"} {
 		f.Add(s)
