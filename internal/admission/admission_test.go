@@ -152,6 +152,32 @@ func TestMutateWarnsOfFieldsThatItDrops(t *testing.T) {
 	}
 }
 
+// TestMutateMendsCategorical sends what search.categorical of Katib's SDK makes.
+func TestMutateMendsCategorical(t *testing.T) {
+	t.Parallel()
+	s := server(t, nil)
+	const double = `parameterType: double, feasibleSpace: {min: "0.01", max: "0.1"}`
+	with := func(space string) string {
+		return strings.Replace(experiment, double, "parameterType: categorical, feasibleSpace: "+space, 1)
+	}
+	got, want := &v1beta1.Experiment{}, &v1beta1.Experiment{}
+	if err := json.Unmarshal([]byte(defaulted(t, s, with(`{distribution: [adam, 0.5, 12345678901234567, true]}`))), got); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(with(`{list: [adam, "0.5", "12345678901234567", "true"]}`)), want); err != nil {
+		t.Fatal(err)
+	}
+	want.SetDefaults()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, space := range []string{`{distribution: [a], list: [b]}`, `{distribution: {}}`, `{list: [1]}`} {
+		if got := message(ask(t, s, PathMutateExperiment, with(space), "")); !strings.Contains(got, "must be of type") {
+			t.Errorf("%s: the answer is %q, want that a type is wrong", space, got)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	s := server(t, nil)

@@ -45,6 +45,12 @@ func Handlers(c Config) map[string]http.Handler {
 func (c Config) mutateExperiment(_ context.Context, req ctrladmission.Request) ctrladmission.Response {
 	e := &v1beta1.Experiment{}
 	warnings, err := decode(req.Object.Raw, e)
+	if isWrongType(err) {
+		if mended, ok := mendCategorical(req.Object.Raw); ok {
+			e = &v1beta1.Experiment{}
+			warnings, err = decode(mended, e)
+		}
+	}
 	if err != nil {
 		return unreadable(err, field.NewPath("spec", "trialTemplate", "trialSpec"))
 	}
