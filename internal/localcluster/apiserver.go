@@ -47,7 +47,7 @@ const apiServerShutdown = time.Second
 
 // startAPIServer serves on listener, with its state in etcd and the Services'
 // addresses in services. It returns at once; waitReady tells when it serves.
-func startAPIServer(ctx context.Context, listener net.Listener, etcd string, services netip.Prefix, keys *pki, tokens string) (*apiServer, error) {
+func startAPIServer(ctx context.Context, listener net.Listener, etcd string, services netip.Prefix, keys *pki, tokens tokens) (*apiServer, error) {
 	port := portOf(listener)
 	if err := keys.server(pairAPIServer, "127.0.0.1", "localhost", services.Masked().Addr().Next().String(),
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"); err != nil {
@@ -85,7 +85,7 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 		"--tls-cert-file=" + keys.file(pairAPIServer),
 		"--tls-private-key-file=" + keys.file(pairAPIServer),
 		"--client-ca-file=" + authority,
-		"--token-auth-file=" + tokens,
+		"--token-auth-file=" + tokens.file,
 		"--anonymous-auth=false",
 		"--authorization-mode=RBAC",
 		"--enable-admission-plugins=ResourceQuota,LimitRanger," + untrackedName,
@@ -126,7 +126,7 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 		cancel()
 		return nil, fmt.Errorf("cannot configure kube-apiserver: %w", utilerrors.NewAggregate(errs))
 	}
-	server, handler, err := buildAPIServer(completed)
+	server, handler, err := buildAPIServer(completed, tokens)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("cannot configure kube-apiserver: %w", err)
@@ -144,8 +144,9 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 	return s, nil
 }
 
-// buildAPIServer does what upstream's app.Run does, and keeps the handler.
-func buildAPIServer(opts options.CompletedOptions) (run func(context.Context) error, handler http.Handler, err error) {
+// buildAPIServer does what upstream's app.Run does, and keeps the handler, to
+// which it adds the collectors' logs.
+func buildAPIServer(opts options.CompletedOptions, tokens tokens) (run func(context.Context) error, handler http.Handler, err error) {
 	config, err := app.NewConfig(opts)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +164,13 @@ func buildAPIServer(opts options.CompletedOptions) (run func(context.Context) er
 	if err != nil {
 		return nil, nil, err
 	}
-	return prepared.Run, chain.GenericAPIServer.Handler, nil
+	served := chain.GenericAPIServer.Handler
+	kube, err := typedClient(inProcess{handler: served}.config(tokens.byUser[operatorUser], operatorUser))
+	if err != nil {
+		return nil, nil, err
+	}
+	served.FullHandlerChain = collectorLogs{next: served.FullHandlerChain, kube: kube}
+	return prepared.Run, served, nil
 }
 
 // stop ends the server and waits for it.

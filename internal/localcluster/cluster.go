@@ -97,7 +97,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, cfg Config, progress fu
 	c.onStop(etcd.stop)
 
 	progress("starting the API server")
-	api, err := startAPIServer(ctx, listener, etcd.endpoint, c.plan.Services, c.keys, c.tokens.file)
+	api, err := startAPIServer(ctx, listener, etcd.endpoint, c.plan.Services, c.keys, c.tokens)
 	if err != nil {
 		listener.Close()
 		return err

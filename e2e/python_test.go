@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"diwan.dev/diwan/bench/search/peer"
+)
+
+// podMark is what the Kubeflow SDKs take for the inside of a Pod.
+const podMark = "/var/run/secrets/kubernetes.io"
+
+// TestKatibSDK calls every method of the unmodified kubeflow-katib SDK.
+func TestKatibSDK(t *testing.T) {
+	t.Parallel()
+	python := sdks(t)
+	s := newServer(t)
+	s.mapped(t, "docker.io/pytorch/pytorch", "--path", filepath.Dir(python))
+	s.python(t, python, "katib_client.py")
+	if misleading() {
+		t.Errorf("%s is on the host", podMark)
+	}
+}
+
+// misleading tells whether the SDKs take this machine for the inside of a Pod, though it is none.
+func misleading() bool {
+	_, err := os.Stat(podMark)
+	_, account := os.Stat(podMark + "/serviceaccount/namespace")
+	return err == nil && account != nil
+}
+
+// sdks returns a Python that has the Kubeflow SDKs. It is made once and kept
+// in the user's cache.
+func sdks(t *testing.T) (python string) {
+	t.Helper()
+	missing := t.Skipf
+	if os.Getenv("CI") != "" {
+		missing = t.Fatalf
+	}
+	if misleading() {
+		missing("%s is there, so that the SDKs take this machine for the inside of a Pod: remove it", podMark)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	environment, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", "sdks"), filepath.Join("testdata", "python", "requirements.txt"))
+	if err != nil {
+		missing("the Kubeflow SDKs cannot be installed; this needs Python 3.10 with venv, and a package index: %v", err)
+	}
+	return environment.Python
+}
+
+// python runs one of the programs in testdata/python as a user of the server does.
+func (s *server) python(t *testing.T, python, program string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, abs(t, filepath.Join("testdata", "python", program)))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(s.home, "kubeconfig"), "KATIB_DB_MANAGER="+s.dbManager(t), "PYTHONDONTWRITEBYTECODE=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, out)
+	}
+}
+
+// mapped says what an image stands for.
+func (s *server) mapped(t *testing.T, image string, flags ...string) {
+	t.Helper()
+	if _, stderr, code := s.diwan(append([]string{"images", "map", image}, flags...)...); code != 0 {
+		t.Fatalf("diwan images map %s: exit code %d\n%s", image, code, stderr)
+	}
+}
+
+// dbManager is the address of the DB manager as the host reaches it, "" where there is none.
+func (s *server) dbManager(t *testing.T) string {
+	t.Helper()
+	slices := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+	list, err := s.client().Resource(slices).Namespace("kubeflow").List(t.Context(), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=katib-db-manager"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, slice := range list.Items {
+		endpoints, _, _ := unstructured.NestedSlice(slice.Object, "endpoints")
+		ports, _, _ := unstructured.NestedSlice(slice.Object, "ports")
+		if len(endpoints) == 0 || len(ports) == 0 {
+			continue
+		}
+		addresses, _, _ := unstructured.NestedStringSlice(endpoints[0].(map[string]any), "addresses")
+		port, _, _ := unstructured.NestedInt64(ports[0].(map[string]any), "port")
+		return net.JoinHostPort(strings.Join(addresses[:1], ""), strconv.FormatInt(port, 10))
+	}
+	return ""
+}
