@@ -4,7 +4,6 @@ package collector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +20,6 @@ type Trials interface {
 	Spec(ctx context.Context, t observation.Trial) (spec *Spec, ok bool, err error)
 }
 
-// ErrUnavailable is wrapped by the error of observing a trial whose way of
-// collecting metrics this version does not have yet.
-var ErrUnavailable = errors.New("not yet available in this version")
-
 // Collector decides which containers report metrics, and makes the streams
 // that store them.
 type Collector struct {
@@ -38,28 +33,28 @@ func New(trials Trials, store observation.Store, config Config) *Collector {
 	return &Collector{trials, store, config}
 }
 
-// Observe returns the stream that takes the metrics of one run of a container,
-// numbered from 0, or nil for a container that reports none: one that is not
-// the primary container of a Pod that carries its trial's label and the labels
-// that the trial counts.
-func (c *Collector) Observe(ctx context.Context, pod *corev1.Pod, container string, attempt int) (*Stream, error) {
-	name := pod.Labels[v1beta1.LabelTrial]
+// Observe returns the observer of one run of a container, or nil for a
+// container whose metrics are not read: one that is not the primary container
+// of a Pod that carries its trial's label and the labels that the trial counts,
+// or of a trial that reports by itself.
+func (c *Collector) Observe(ctx context.Context, s Subject) (Observer, error) {
+	name := s.Pod.Labels[v1beta1.LabelTrial]
 	if name == "" {
 		return nil, nil
 	}
-	trial := observation.Trial{Namespace: pod.Namespace, Name: name}
+	trial := observation.Trial{Namespace: s.Pod.Namespace, Name: name}
 	spec, ok, err := c.trials.Spec(ctx, trial)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find trial %s: %w", trial, err)
 	}
-	if !ok || !spec.counts(pod, container) {
+	if !ok || !spec.counts(s.Pod, s.Container) {
 		return nil, nil
 	}
-	stream, err := c.stream(ctx, spec, pod, container, attempt)
+	observer, err := c.observer(klog.FromContext(ctx), spec, s)
 	if err != nil {
 		return nil, fmt.Errorf("cannot collect metrics of trial %s: %w", trial, err)
 	}
-	return stream, nil
+	return observer, nil
 }
 
 // counts reports whether a container is the one that the spec means.
@@ -72,23 +67,41 @@ func (s *Spec) counts(pod *corev1.Pod, container string) bool {
 	return container == s.Container
 }
 
-func (c *Collector) stream(ctx context.Context, spec *Spec, pod *corev1.Pod, container string, attempt int) (*Stream, error) {
-	s := &Stream{config: c.config, store: c.store, trial: spec.Trial, log: klog.FromContext(ctx)}
+// observer returns what reads the metrics in the spec's way.
+func (c *Collector) observer(log klog.Logger, spec *Spec, s Subject) (Observer, error) {
+	run := fmt.Sprintf("%s/%s", s.Pod.UID, s.Container)
+	stream := func(source string, units framer, parser parser) *Stream {
+		return &Stream{config: c.config, store: c.store, trial: spec.Trial, source: source, units: units, parser: parser, log: log}
+	}
 	switch spec.Kind {
-	case None:
+	case None, Custom, Push:
 		return nil, nil
 	case StdOut:
-		s.source = fmt.Sprintf("%s/%s/%d", pod.UID, container, attempt)
+		units, parser, err := spec.lines(c.config.MaxLine)
+		if err != nil {
+			return nil, err
+		}
+		return &tail{stream: stream(fmt.Sprintf("%s/%d", run, s.Attempt), units, parser), path: s.Output, kept: s.OutputStart, output: true}, nil
 	case File:
+		units, parser, err := spec.lines(c.config.MaxLine)
+		if err != nil {
+			return nil, err
+		}
 		// A file outlives the runs of its container, and is read on.
-		s.source, s.path = fmt.Sprintf("%s/%s%s", pod.UID, container, spec.Path), spec.Path
-	default:
-		return nil, fmt.Errorf("metrics collector %s is %w: use StdOut or File", spec.Kind, ErrUnavailable)
+		path, own := s.HostPath(spec.Path)
+		return &tail{stream: stream(run+spec.Path, units, parser), path: path, own: own}, nil
+	case Events:
+		return c.directory(spec, s, func(file string, units framer, parser parser) *Stream {
+			return stream(run+file, units, parser)
+		}), nil
 	}
-	parser, breaks, err := spec.parser()
-	if err != nil {
-		return nil, err
+	return nil, fmt.Errorf("metrics collector %q is not known", spec.Kind)
+}
+
+// stored returns what tells whether a trial has points of a metric.
+func (c *Collector) stored(t observation.Trial) func(ctx context.Context, metric string) (bool, error) {
+	return func(ctx context.Context, metric string) (bool, error) {
+		points, err := c.store.Points(ctx, t, observation.Query{Metric: metric, Limit: 1})
+		return len(points) > 0, err
 	}
-	s.parser, s.lines = parser, lines{breaks: breaks, max: c.config.MaxLine}
-	return s, nil
 }

@@ -23,15 +23,26 @@ type Config struct {
 	// that takes over, before what waits is stored at once. It is well below
 	// what a node keeps of a log.
 	MaxBehind int64
+	// MaxRecord is the number of bytes of a record in an event file; longer
+	// ones, which hold images and graphs, are left out.
+	MaxRecord int
+	// WalkInterval is how often a directory is searched for new files,
+	// MaxEntries how many files and directories are looked at, and MaxFiles how
+	// many event files are read.
+	WalkInterval         time.Duration
+	MaxEntries, MaxFiles int
 }
 
 // DefaultConfig returns the bounds for normal use. A fifth of a second is
 // short enough to watch; lines of 1 MiB hold any architecture; 100,000 points
 // are more than a chart can show and some 10 MB on disk; 5,000 waiting points are
 // some 500 kB in memory; and 8 MiB are read again in a tenth of a second.
+// A record of 16 MiB holds the numbers of any step beside some images; a walk
+// over 10,000 files takes some 10 ms.
 func DefaultConfig() Config {
 	return Config{
 		Interval: 200 * time.Millisecond, MaxLine: 1 << 20, MaxPoints: 100_000, MaxWaiting: 5_000, MaxBehind: 8 << 20,
+		MaxRecord: 16 << 20, WalkInterval: time.Second, MaxEntries: 100_000, MaxFiles: 1_000,
 	}
 }
 

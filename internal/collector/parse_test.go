@@ -187,7 +187,7 @@ func TestParse(t *testing.T) {
 			if spec.Metrics == nil {
 				spec.Metrics = []string{"loss", "accuracy"}
 			}
-			p, _, err := spec.parser()
+			_, p, err := spec.lines(1 << 20)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestParse(t *testing.T) {
 // fuzzParser checks that whatever a program prints gives points that a store
 // takes.
 func fuzzParser(f *testing.F, spec Spec) {
-	p, _, err := spec.parser()
+	_, p, err := spec.lines(1 << 20)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -5,6 +5,8 @@ package collector
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"diwan.dev/diwan/observation"
 )
 
@@ -17,6 +19,14 @@ const (
 	StdOut Kind = "StdOut"
 	// File reads a file that the primary container writes.
 	File Kind = "File"
+	// Events reads TensorFlow event files in a directory.
+	Events Kind = "TensorFlowEvent"
+	// Prometheus reads a page that the Pod serves.
+	Prometheus Kind = "PrometheusMetric"
+	// Custom reads nothing: the Pod has a container that reports.
+	Custom Kind = "Custom"
+	// Push reads nothing: the program reports by itself.
+	Push Kind = "Push"
 	// None reads nothing.
 	None Kind = "None"
 )
@@ -34,10 +44,12 @@ const (
 type Spec struct {
 	Trial observation.Trial
 	Kind  Kind
-	// Path is the absolute path of the file, inside the container, for the
-	// kind File.
+	// Path is the absolute path inside the container of the file, for the kind
+	// File, or of the directory, for the kind Events.
 	Path   string
 	Format Format
+	// Page is what to get, for the kind Prometheus.
+	Page *corev1.HTTPGetAction
 	// Filters are regular expressions with two groups, name and value, for the
 	// format TEXT; none stands for DefaultFilter.
 	Filters []string
@@ -49,15 +61,15 @@ type Spec struct {
 	PodLabels map[string]string
 }
 
-// parser returns the parser of the spec's format, and the bytes that end its
-// lines.
-func (s *Spec) parser() (p parser, breaks string, err error) {
+// lines returns what cuts lines of the spec's format, up to max bytes each, and
+// what reads them.
+func (s *Spec) lines(max int) (framer, parser, error) {
 	switch s.Format {
 	case Text, "":
 		p, err := newText(s.Metrics, s.Filters)
-		return p, "\n\r", err
+		return &lines{breaks: "\n\r", max: max}, p, err
 	case JSON:
-		return &jsonLines{s.Metrics}, "\n", nil
+		return &lines{breaks: "\n", max: max}, &jsonLines{s.Metrics}, nil
 	}
-	return nil, "", fmt.Errorf("format %q is not known: want TEXT or JSON", s.Format)
+	return nil, nil, fmt.Errorf("format %q is not known: want TEXT or JSON", s.Format)
 }

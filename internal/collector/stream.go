@@ -22,25 +22,20 @@ type Stream struct {
 	store  observation.Store
 	trial  observation.Trial
 	source string
-	path   string
 	parser parser
 	log    klog.Logger
 
 	mu      sync.Mutex
 	begun   bool                // the fields below are in line with the store
 	stored  int64               // offset up to which the store has the source
-	lines   lines               // what was read after that
+	units   framer              // what was read after that
 	read    time.Time           // when the last bytes were read
-	waiting []observation.Point // from the bytes between stored and lines.start
+	waiting []observation.Point // from the bytes between stored and units.start()
 	total   int                 // points stored
 	dropped int                 // points thinned out
 	failing bool                // the last attempt to store failed
 	timer   *time.Timer         // set while something waits to be stored
 }
-
-// Path returns the absolute path, inside the container, of the file to read;
-// "" means the container's output.
-func (s *Stream) Path() string { return s.path }
 
 // Offset returns the offset of the first byte that is not stored yet. The next
 // Write begins there: bytes after it that were written before are forgotten.
@@ -68,8 +63,8 @@ func (s *Stream) Write(ctx context.Context, offset int64, p []byte, at time.Time
 		return err
 	}
 	s.read = at
-	s.lines.add(p, func(line []byte) { s.take(ctx, line, at) })
-	if s.lines.start-s.stored > s.config.MaxBehind && !s.failing {
+	s.units.add(p, func(unit []byte) { s.take(ctx, unit, at) })
+	if s.units.start()-s.stored > s.config.MaxBehind && !s.failing {
 		s.tryFlush(ctx)
 	}
 	s.arm()
@@ -85,7 +80,7 @@ func (s *Stream) Finish(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	s.lines.finish(func(line []byte) { s.take(ctx, line, s.read) })
+	s.units.finish(func(unit []byte) { s.take(ctx, unit, s.read) })
 	if len(s.waiting) > 0 {
 		if err := s.flush(ctx); err != nil {
 			return err
@@ -129,7 +124,7 @@ func (s *Stream) begin(ctx context.Context) error {
 
 func (s *Stream) reset(stored int64, total int) {
 	s.disarm()
-	s.lines.begin(stored)
+	s.units.begin(stored)
 	s.begun, s.stored, s.total, s.waiting = true, stored, total, nil
 }
 
@@ -138,16 +133,16 @@ func (s *Stream) seek(ctx context.Context, offset int64) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	switch next := s.lines.next; {
+	switch next := s.units.next(); {
 	case offset > next:
 		s.log.Info("Some output of a trial was gone before its metrics could be read",
 			"trial", s.trial, "source", s.source, "bytes", offset-next)
-		s.lines.begin(offset)
+		s.units.begin(offset)
 	case offset < next:
 		if err := s.forget(ctx); err != nil {
 			return err
 		}
-		s.lines.begin(offset)
+		s.units.begin(offset)
 	}
 	return nil
 }
@@ -160,10 +155,10 @@ func (s *Stream) forget(ctx context.Context) error {
 	return nil
 }
 
-// take finds the metrics of a line. Too many to wait are stored at once, or
+// take finds the metrics of a unit. Too many to wait are stored at once, or
 // thinned out where that is no help.
-func (s *Stream) take(ctx context.Context, line []byte, at time.Time) {
-	s.waiting = s.parser.parse(s.waiting, line, at)
+func (s *Stream) take(ctx context.Context, unit []byte, at time.Time) {
+	s.waiting = s.parser.parse(s.waiting, unit, at)
 	if len(s.waiting) < s.config.MaxWaiting {
 		return
 	}
@@ -202,7 +197,7 @@ func (s *Stream) flush(ctx context.Context) error {
 	if s.full() {
 		s.thin()
 	}
-	to := s.lines.start
+	to := s.units.start()
 	err := s.store.Append(context.WithoutCancel(ctx), s.trial, observation.Batch{
 		Source: s.source, From: s.stored, To: to, Points: s.waiting,
 	})
@@ -218,7 +213,7 @@ func (s *Stream) flush(ctx context.Context) error {
 // arm sets the timer that stores what waits, unless it is set. An offset alone
 // is worth a write only now and then.
 func (s *Stream) arm() {
-	if s.timer != nil || !s.begun || s.lines.start == s.stored {
+	if s.timer != nil || !s.begun || s.units.start() == s.stored {
 		return
 	}
 	wait := s.config.Interval
@@ -241,7 +236,7 @@ func (s *Stream) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timer = nil
-	if !s.begun || s.lines.start == s.stored {
+	if !s.begun || s.units.start() == s.stored {
 		return
 	}
 	s.tryFlush(context.Background())

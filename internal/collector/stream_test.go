@@ -29,13 +29,13 @@ func quietConfig() Config {
 
 func newStream(tb testing.TB, store observation.Store, config Config) *Stream {
 	tb.Helper()
-	p, breaks, err := (&Spec{Metrics: []string{"loss"}}).parser()
+	units, p, err := (&Spec{Metrics: []string{"loss"}}).lines(config.MaxLine)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return &Stream{
 		config: config, store: store, trial: trial(), source: "main", log: klog.Background(),
-		parser: p, lines: lines{breaks: breaks, max: config.MaxLine},
+		parser: p, units: units,
 	}
 }
 
@@ -327,7 +327,7 @@ func TestLongLine(t *testing.T) {
 	for range 10 << 10 {
 		write(strings.Repeat("x", 1<<10))
 	}
-	if held := cap(s.lines.partial); held > 2<<20 {
+	if held := cap(s.units.(*lines).partial); held > 2<<20 {
 		t.Errorf("a line of 10 MiB holds %d bytes", held)
 	}
 	write(" loss=2\nloss=3\n")

@@ -9,10 +9,10 @@ import (
 	"diwan.dev/diwan/observation"
 )
 
-// parser finds the metrics of one line.
+// parser finds the metrics of one unit: a line or a record.
 type parser interface {
-	// parse appends the points of a line that was read at a time.
-	parse(points []observation.Point, line []byte, at time.Time) []observation.Point
+	// parse appends the points of a unit that was read at a time.
+	parse(points []observation.Point, unit []byte, at time.Time) []observation.Point
 }
 
 // text is the parser of the format TEXT.

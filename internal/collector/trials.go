@@ -3,9 +3,12 @@
 package collector
 
 import (
+	"cmp"
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -43,21 +46,31 @@ func SpecOf(trial *v1beta1.Trial) *Spec {
 	if c := trial.Spec.MetricsCollector.Collector; c != nil && c.Kind != "" {
 		s.Kind = Kind(c.Kind)
 	}
-	if s.Kind == File {
-		s.Path = v1beta1.DefaultFilePath
-	}
-	source := trial.Spec.MetricsCollector.Source
+	s.read(trial.Spec.MetricsCollector.Source)
+	return s
+}
+
+// read takes the place and form of the metrics, or the defaults of the kind.
+func (s *Spec) read(source *v1beta1.SourceSpec) {
 	if source == nil {
-		return s
+		source = &v1beta1.SourceSpec{}
 	}
 	if source.Filter != nil {
 		s.Filters = source.Filter.MetricsFormat
 	}
-	if file := source.FileSystemPath; file != nil && s.Kind == File {
-		s.Format = Format(file.Format)
-		if file.Path != "" {
-			s.Path = file.Path
+	file := source.FileSystemPath
+	if file == nil {
+		file = &v1beta1.FileSystemPath{}
+	}
+	switch s.Kind {
+	case File:
+		s.Format, s.Path = Format(file.Format), cmp.Or(file.Path, v1beta1.DefaultFilePath)
+	case Events:
+		s.Path = cmp.Or(file.Path, v1beta1.DefaultTensorflowEventDirPath)
+	case Prometheus:
+		s.Page = source.HttpGet
+		if s.Page == nil {
+			s.Page = &corev1.HTTPGetAction{Path: v1beta1.DefaultPrometheusPath, Port: intstr.FromInt32(v1beta1.DefaultPrometheusPort)}
 		}
 	}
-	return s
 }

@@ -4,10 +4,7 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -32,32 +29,39 @@ type follower struct {
 	cancel context.CancelFunc // ends the probes of the run
 	ended  chan struct{}      // closed when the run's end is known
 
-	observer Observer
-	path     string // the observed file on the host; "" is the log
-	offset   int64  // what the observer has
-	lost     bool   // the observer failed and must be asked for its offset
-	told     bool   // that the log cannot be bounded
-	started  bool   // the event was sent
+	observer Observer // never nil once observe was called
+	told     bool     // that the log cannot be bounded
+	started  bool     // the event was sent
 }
 
-// observe asks whether the run is observed, and from where on.
+// observe asks whether the run is observed.
 func (f *follower) observe(ctx context.Context) error {
+	f.observer = unobserved{}
 	observers := f.worker.node.cfg.Observers
 	if observers == nil {
 		return nil
 	}
-	o, err := observers.Observe(ctx, f.pod, f.spec.Name, f.id.Attempt)
+	o, err := observers.Observe(ctx, f.subject())
 	if err != nil || o == nil {
 		return err
 	}
-	if f.offset, err = o.Offset(ctx); err != nil {
-		return err
-	}
-	if path := o.Path(); path != "" {
-		f.path = onHost(path, f.mounts)
-	}
 	f.observer = o
 	return nil
+}
+
+// subject is the run as its observer sees it.
+func (f *follower) subject() Subject {
+	return Subject{
+		Pod: f.pod, Container: f.spec.Name, Attempt: f.id.Attempt,
+		Address:     f.worker.dialable(),
+		Output:      f.log.File().Name(),
+		OutputStart: f.log.Start,
+		HostPath: func(path string) (string, bool) {
+			path = onHost(path, f.mounts)
+			return path, strings.HasPrefix(path, f.worker.node.cfg.Dir+string(filepath.Separator))
+		},
+		Warn: func(message string) { f.worker.warn("MetricsCollection", message) },
+	}
 }
 
 // onHost is where a path of the container lies on the host: inside the mount
@@ -95,6 +99,7 @@ func (f *follower) begin(run container.Run) {
 // follow reads until the run has ended, and then reports its end.
 func (w *worker) follow(ctx context.Context, f *follower) {
 	defer f.log.Close()
+	defer f.observer.Close()
 	defer f.cancel()
 	tick := time.NewTicker(w.node.cfg.ReadInterval)
 	defer tick.Stop()
@@ -106,7 +111,7 @@ func (w *worker) follow(ctx context.Context, f *follower) {
 			f.complete(ctx)
 			return
 		case <-tick.C:
-			if err := f.read(ctx); err != nil && ctx.Err() == nil {
+			if err := f.read(ctx, f.observer.Look); err != nil && ctx.Err() == nil {
 				w.warn("FailedObservation", err.Error())
 			}
 			f.announce()
@@ -128,17 +133,13 @@ func (f *follower) announce() {
 // before its observation is safe.
 func (f *follower) complete(ctx context.Context) {
 	for try := 0; ; try++ {
-		err := f.read(ctx)
-		if err == nil && f.observer != nil {
-			err = f.observer.Finish(ctx)
-		}
+		err := f.read(ctx, f.observer.Finish)
 		if err == nil {
 			break
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		f.lost = true
 		f.worker.warn("FailedObservation", err.Error())
 		pause := time.NewTimer(retryDelay(try))
 		select {
@@ -161,8 +162,8 @@ func (f *follower) complete(ctx context.Context) {
 	})
 }
 
-// read takes what is new in the log and in the observed file.
-func (f *follower) read(ctx context.Context) error {
+// read times what is new in the log, has the observer look, and bounds the log.
+func (f *follower) read(ctx context.Context, look func(context.Context, time.Time) error) error {
 	end, err := f.log.Size()
 	if err != nil {
 		return err
@@ -171,82 +172,13 @@ func (f *follower) read(ctx context.Context) error {
 	if err := f.log.Mark(end, now); err != nil {
 		return err
 	}
-	taken := end
-	if f.observer != nil {
-		source := f.path
-		if source == "" {
-			source = f.log.File().Name()
-		}
-		if err := f.feed(ctx, source, now); err != nil {
-			return err
-		}
-		if f.path == "" {
-			taken = f.offset
-		}
+	if err := look(ctx, now); err != nil {
+		return fmt.Errorf("cannot observe container %s: %w", f.spec.Name, err)
 	}
-	err = f.log.Retain(taken, f.worker.node.cfg.KeepLog)
+	err = f.log.Retain(min(end, f.observer.Needs()), f.worker.node.cfg.KeepLog)
 	if err != nil && !f.told {
 		f.told = true
 		f.worker.node.cfg.Log.Error(err, "cannot bound the log of a container", "log", f.log.File().Name())
 	}
 	return nil
-}
-
-// feed gives the observer what a file has behind its offset.
-func (f *follower) feed(ctx context.Context, path string, now time.Time) error {
-	if f.lost {
-		offset, err := f.observer.Offset(ctx)
-		if err != nil {
-			return fmt.Errorf("cannot observe container %s: %w", f.spec.Name, err)
-		}
-		f.offset, f.lost = offset, false
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // not written yet
-	}
-	if err != nil {
-		return fmt.Errorf("cannot observe container %s: %w", f.spec.Name, err)
-	}
-	defer file.Close()
-	if f.path == "" {
-		f.offset = max(f.offset, f.log.Start()) // what retention dropped is lost
-	}
-	if info, err := file.Stat(); err == nil && info.Size() <= f.offset {
-		return nil
-	}
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := file.ReadAt(buffer, f.offset)
-		if n > 0 {
-			if err := f.observer.Write(ctx, f.offset, buffer[:n], now); err != nil {
-				f.lost = true
-				return fmt.Errorf("cannot observe container %s: %w", f.spec.Name, err)
-			}
-			f.offset += int64(n)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("cannot observe container %s: %w", f.spec.Name, err)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-}
-
-// discard forgets an interrupted run: its observation, and the observed file,
-// so that the next run begins with nothing.
-func (f *follower) discard(ctx context.Context) error {
-	if f.observer == nil {
-		return nil
-	}
-	if f.path != "" && strings.HasPrefix(f.path, f.worker.node.cfg.Dir) {
-		if err := os.Remove(f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	return f.observer.Discard(ctx)
 }

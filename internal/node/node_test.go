@@ -5,6 +5,8 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -550,18 +552,23 @@ type recorder struct {
 
 type recording struct {
 	mu                  sync.Mutex
+	run                 node.Subject
 	text                string
 	finished, discarded bool
 }
 
-func (r *recorder) Observe(_ context.Context, pod *corev1.Pod, name string, attempt int) (node.Observer, error) {
+func (r *recorder) Observe(_ context.Context, s node.Subject) (node.Observer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := fmt.Sprintf("%s/%d", pod.Name, attempt)
+	key := fmt.Sprintf("%s/%d", s.Pod.Name, s.Attempt)
 	if r.seen[key] == nil {
 		r.seen[key] = &recording{}
 	}
-	return r.seen[key], nil
+	seen := r.seen[key]
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	seen.run = s
+	return seen, nil
 }
 
 func (r *recorder) of(pod *corev1.Pod, attempt int) *recording {
@@ -570,33 +577,46 @@ func (r *recorder) of(pod *corev1.Pod, attempt int) *recording {
 	return r.seen[fmt.Sprintf("%s/%d", pod.Name, attempt)]
 }
 
-func (r *recording) Path() string { return "" }
-func (r *recording) Offset(context.Context) (int64, error) {
+func (r *recording) Look(context.Context, time.Time) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return int64(len(r.text)), nil
-}
-func (r *recording) Write(_ context.Context, offset int64, p []byte, _ time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if offset != int64(len(r.text)) {
-		return fmt.Errorf("bytes at %d follow %d", offset, len(r.text))
+	file, err := os.Open(r.run.Output)
+	if err != nil {
+		return err
 	}
-	r.text += string(p)
-	return nil
+	defer file.Close()
+	if start := r.run.OutputStart(); start > int64(len(r.text)) {
+		return fmt.Errorf("bytes from %d to %d are gone", len(r.text), start)
+	}
+	more, err := io.ReadAll(io.NewSectionReader(file, int64(len(r.text)), math.MaxInt64-int64(len(r.text))))
+	r.text += string(more)
+	return err
 }
-func (r *recording) Finish(context.Context) error {
+
+func (r *recording) Finish(ctx context.Context, now time.Time) error {
+	if err := r.Look(ctx, now); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.finished = true
 	return nil
 }
+
 func (r *recording) Discard(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.discarded, r.text = true, ""
 	return nil
 }
+
+func (r *recording) Needs() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int64(len(r.text))
+}
+
+func (r *recording) Close() {}
 
 func TestStopInterruptsAndRunsAgain(t *testing.T) {
 	t.Run("who ends when asked", func(t *testing.T) { testInterrupt(t, "") })

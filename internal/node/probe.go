@@ -241,14 +241,19 @@ func (w *worker) address(c *corev1.Container, host string, port intstr.IntOrStri
 		return "", fmt.Errorf("container %s has no port %s", c.Name, port.String())
 	}
 	if host == "" {
-		w.mu.Lock()
-		ip := w.sandbox.IP
-		w.mu.Unlock()
-		host = w.node.cfg.Network.Dialable(ip).String()
+		host = w.dialable()
 	} else if ip, err := netip.ParseAddr(host); err == nil {
 		host = w.node.cfg.Network.Dialable(ip).String()
 	}
 	return net.JoinHostPort(host, strconv.Itoa(number)), nil
+}
+
+// dialable is the IP address at which this process reaches the Pod's ports.
+func (w *worker) dialable() string {
+	w.mu.Lock()
+	ip := w.sandbox.IP
+	w.mu.Unlock()
+	return w.node.cfg.Network.Dialable(ip).String()
 }
 
 // hook runs a lifecycle hook.

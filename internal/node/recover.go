@@ -216,7 +216,8 @@ func (w *worker) tryAdopt(ctx context.Context, pod *corev1.Pod, e *entry, i inhe
 	}
 	if again(i.run) {
 		defer log.Close()
-		if err := f.discard(ctx); err != nil {
+		defer f.observer.Close()
+		if err := f.observer.Discard(ctx); err != nil {
 			return err
 		}
 		if err := i.run.Remove(); err != nil {

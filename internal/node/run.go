@@ -112,6 +112,7 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 	}
 	run, err := w.node.spawn(ctx, w.runtime, spec, log.File())
 	if err != nil {
+		f.observer.Close()
 		log.Close()
 		return nil, err
 	}

@@ -7,8 +7,6 @@ package nodeobserver
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"diwan.dev/diwan/internal/collector"
 	"diwan.dev/diwan/internal/node"
 )
@@ -19,10 +17,10 @@ func For(c *collector.Collector) node.Observers { return observers{c} }
 type observers struct{ collector *collector.Collector }
 
 // Observe implements [node.Observers].
-func (o observers) Observe(ctx context.Context, pod *corev1.Pod, container string, attempt int) (node.Observer, error) {
-	stream, err := o.collector.Observe(ctx, pod, container, attempt)
-	if stream == nil {
-		return nil, err // and not an interface that holds a nil stream
+func (o observers) Observe(ctx context.Context, s node.Subject) (node.Observer, error) {
+	observer, err := o.collector.Observe(ctx, collector.Subject(s))
+	if observer == nil {
+		return nil, err // and not an interface of another type that holds nil
 	}
-	return stream, err
+	return observer, err
 }

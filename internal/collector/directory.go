@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// directory reads the TensorFlow event files in a directory and those below it,
+// each as a stream of its own.
+type directory struct {
+	config Config
+	root   string // on this machine
+	own    bool
+	inside string // in the container
+	stream func(file string) *Stream
+	warn   func(message string)
+	seen   *tags
+	stored func(ctx context.Context, metric string) (bool, error)
+
+	files  map[string]*tail // by path on this machine
+	walked time.Time
+}
+
+// directory returns the observer of the kind Events.
+func (c *Collector) directory(spec *Spec, s Subject, stream func(file string, units framer, parser parser) *Stream) *directory {
+	d := &directory{config: c.config, inside: path.Clean(spec.Path), warn: s.Warn, seen: newTags(spec.Metrics), stored: c.stored(spec.Trial), files: map[string]*tail{}}
+	d.root, d.own = s.HostPath(d.inside)
+	d.stream = func(file string) *Stream {
+		units := &records{max: c.config.MaxRecord, damaged: func(from, to int64) {
+			d.warn(fmt.Sprintf("event file %s is damaged: bytes %d to %d were left out", file, from, to))
+		}}
+		return stream(file, units, &events{dir: path.Dir(file), seen: d.seen, warn: func(err error) {
+			d.warn(fmt.Sprintf("event file %s: %v", file, err))
+		}})
+	}
+	return d
+}
+
+// isEventFile tells event files by their names, as TensorBoard does.
+func isEventFile(name string) bool { return strings.Contains(name, "tfevents") }
+
+// Look implements Observer.
+func (d *directory) Look(ctx context.Context, now time.Time) error {
+	if now.Sub(d.walked) >= d.config.WalkInterval {
+		d.walked = now
+		if err := d.walk(); err != nil {
+			return err
+		}
+	}
+	return d.each(func(t *tail) error { return t.Look(ctx, now) })
+}
+
+// Finish implements Observer.
+func (d *directory) Finish(ctx context.Context, now time.Time) error {
+	if err := d.walk(); err != nil {
+		return err
+	}
+	if err := d.each(func(t *tail) error { return t.Finish(ctx, now) }); err != nil {
+		return err
+	}
+	return d.tell(ctx)
+}
+
+// tell warns that the objective is not among what was read, by this observer
+// or by one before it.
+func (d *directory) tell(ctx context.Context) error {
+	objective, why := d.seen.missing()
+	if why == "" {
+		return nil
+	}
+	stored, err := d.stored(ctx, objective)
+	switch {
+	case err != nil:
+		return err
+	case stored:
+	case len(d.files) == 0:
+		d.warn("there is no event file in " + d.inside)
+	default:
+		d.warn(fmt.Sprintf("%d event files in %s: %s", len(d.files), d.inside, why))
+	}
+	return nil
+}
+
+// Discard implements Observer.
+func (d *directory) Discard(ctx context.Context) error {
+	if err := d.walk(); err != nil {
+		return err
+	}
+	err := d.each(func(t *tail) error { return t.Discard(ctx) })
+	if err == nil {
+		clear(d.files)
+	}
+	return err
+}
+
+// Needs implements Observer.
+func (d *directory) Needs() int64 { return math.MaxInt64 }
+
+// Close implements Observer.
+func (d *directory) Close() {}
+
+// each does something with every file, in the order of their names: one that
+// fails does not keep others from being read.
+func (d *directory) each(do func(*tail) error) error {
+	var errs []error
+	for _, file := range slices.Sorted(maps.Keys(d.files)) {
+		if err := do(d.files[file]); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// walk looks for new files. What cannot be listed is left for the next walk.
+func (d *directory) walk() error {
+	entries := 0
+	return filepath.WalkDir(d.root, func(file string, entry fs.DirEntry, err error) error {
+		if entries++; entries > d.config.MaxEntries {
+			d.warn(fmt.Sprintf("%s has more than %d files and directories: those after %s are not looked at", d.inside, d.config.MaxEntries, path.Base(file)))
+			return filepath.SkipAll
+		}
+		if err != nil || !entry.Type().IsRegular() || !isEventFile(entry.Name()) || d.files[file] != nil {
+			return nil
+		}
+		if len(d.files) >= d.config.MaxFiles {
+			d.warn(fmt.Sprintf("%s has more than %d event files: %s and others are not read", d.inside, d.config.MaxFiles, entry.Name()))
+			return filepath.SkipAll
+		}
+		rel, err := filepath.Rel(d.root, file)
+		if err != nil {
+			return err
+		}
+		name := path.Join(d.inside, filepath.ToSlash(rel))
+		if !utf8.ValidString(name) {
+			d.warn(fmt.Sprintf("event file %q is not read: its name must be UTF-8", name))
+			return nil
+		}
+		d.files[file] = &tail{stream: d.stream(name), path: file, own: d.own}
+		return nil
+	})
+}
