@@ -112,16 +112,21 @@ def experiment(name, command, **spec):
             **spec))
 
 
+def edit(name, **counts):
+    """Edits the budget. The SDK sends back what it has read, which is refused if the status has changed meanwhile."""
+    eventually(lambda: client.edit_experiment_budget(name, **counts) or True)
+
+
 def budget():
     """An experiment that is given more trials, first while it runs and then when it has ended."""
     client.create_experiment(experiment({"name": "resumed"}, "echo loss=${trialParameters.x}; sleep 1",
                                         resume_policy="LongRunning", max_trial_count=2, parallel_trial_count=1))
     client.wait_for_experiment_condition("resumed", expected_condition="Created", timeout=30, polling_interval=1)
     client.wait_for_experiment_condition("resumed", expected_condition="Running", timeout=30, polling_interval=1)
-    client.edit_experiment_budget("resumed", max_trial_count=3, parallel_trial_count=3, max_failed_trial_count=2)
+    edit("resumed", max_trial_count=3, parallel_trial_count=3, max_failed_trial_count=2)
     ended = client.wait_for_experiment_condition("resumed", timeout=60, polling_interval=1)
     assert (ended.status.trials_succeeded, ended.spec.parallel_trial_count, ended.spec.max_failed_trial_count) == (3, 3, 2)
-    client.edit_experiment_budget("resumed", max_trial_count=5)
+    edit("resumed", max_trial_count=5)
     eventually(lambda: client.get_experiment("resumed").status.trials_succeeded == 5)
     eventually(lambda: client.is_experiment_succeeded("resumed"))
     refused(RuntimeError, client.edit_experiment_budget, "resumed", max_trial_count=4)
