@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/internal/trialtemplate"
 	"diwan.dev/diwan/optimize"
@@ -48,9 +49,14 @@ spec:
 // server answers as it does for the API server, but for TLS.
 func server(t *testing.T, configMaps trialtemplate.ConfigMaps) *httptest.Server {
 	t.Helper()
-	known := v1beta1.Algorithms{Search: map[string]bool{}, EarlyStopping: map[string]bool{"medianstop": false}, Check: searchspace.Check}
+	known := v1beta1.Algorithms{
+		Search: map[string]bool{}, EarlyStopping: map[string]bool{}, Check: searchspace.Check, CheckEarlyStopping: earlystopping.Check,
+	}
 	for _, a := range optimize.Known() {
 		known.Search[a.Name] = true
+	}
+	for _, name := range earlystopping.Known() {
+		known.EarlyStopping[name] = true
 	}
 	mux := http.NewServeMux()
 	for path, handler := range Handlers(Config{Algorithms: known, ConfigMaps: configMaps}) {

@@ -5,6 +5,7 @@ package collector
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,6 +43,11 @@ func SpecOf(trial *v1beta1.Trial) *Spec {
 	}
 	if o := trial.Spec.Objective; o != nil {
 		s.Metrics = append([]string{o.ObjectiveMetricName}, o.AdditionalMetricNames...)
+	}
+	for _, r := range trial.Spec.EarlyStoppingRules {
+		if !slices.Contains(s.Metrics, r.Name) {
+			s.Metrics = append(s.Metrics, r.Name)
+		}
 	}
 	if c := trial.Spec.MetricsCollector.Collector; c != nil && c.Kind != "" {
 		s.Kind = Kind(c.Kind)

@@ -34,12 +34,14 @@ import (
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/suggestion"
 	"diwan.dev/diwan/internal/controller/trial"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
 )
 
 // Options are what the reconcilers need from whoever runs them.
 type Options struct {
-	// Store holds what trials report. Required. It stays the caller's, and
+	// Store holds what trials report. Required. Where it is an
+	// [observation.Announcer], trials are stopped early the sooner. It stays the caller's, and
 	// must be open until the manager has stopped.
 	Store observation.Store
 	// RunKinds are the kinds that a trial's run object may have. Default:
@@ -95,12 +97,15 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err := experiment.SetupWithManager(mgr, ofExperiments); err != nil {
 		return err
 	}
+	stopping := earlystopping.NewHistory(o.Store, mgr.GetCache())
 	ofSuggestions := suggestion.DefaultConfig()
+	ofSuggestions.Stopping = stopping
 	ofSuggestions.Events = report.NewEvents(mgr.GetEventRecorder(suggestion.Name))
 	if err := suggestion.SetupWithManager(mgr, ofSuggestions); err != nil {
 		return err
 	}
 	ofTrials := trial.DefaultConfig()
+	ofTrials.Stopping = stopping
 	ofTrials.Store, ofTrials.Metrics, ofTrials.Events = o.Store, counters, report.NewEvents(mgr.GetEventRecorder(trial.Name))
 	if len(o.RunKinds) > 0 {
 		ofTrials.Kinds = o.RunKinds

@@ -48,10 +48,11 @@ func (c *Cluster) startComponents(ctx context.Context, cfg Config, progress func
 		return err
 	}
 	progress("starting the operator")
-	store, err := sqlite.Open(ctx, cfg.Home.Path("observations.db"))
+	database, err := sqlite.Open(ctx, cfg.Home.Path("observations.db"))
 	if err != nil {
 		return err
 	}
+	store := observation.Announce(database)
 	c.onStop(func() {
 		if err := store.Close(); err != nil {
 			c.fail(err)

@@ -11,12 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/optimize"
 )
-
-// earlyStopping are Katib's rules; true for those that this version has.
-var earlyStopping = map[string]bool{"medianstop": false}
 
 // algorithms tells admission what the search library can do.
 func algorithms() v1beta1.Algorithms {
@@ -24,7 +22,11 @@ func algorithms() v1beta1.Algorithms {
 	for _, algorithm := range optimize.Known() {
 		search[algorithm.Name] = true
 	}
-	return v1beta1.Algorithms{Search: search, EarlyStopping: earlyStopping, Check: searchspace.Check}
+	rules := map[string]bool{}
+	for _, name := range earlystopping.Known() {
+		rules[name] = true
+	}
+	return v1beta1.Algorithms{Search: search, EarlyStopping: rules, Check: searchspace.Check, CheckEarlyStopping: earlystopping.Check}
 }
 
 // readConfigMap reads trial templates, uncached: it is asked when an

@@ -98,6 +98,12 @@ func (c *Curves) Report(trial, step int, value float64) {
 // End records what became of a trial.
 func (c *Curves) End(trial int, s State) { c.curve(trial).State = s }
 
+// Forget drops all that a trial reported, which may then begin anew.
+func (c *Curves) Forget(trial int) {
+	delete(c.byTrial, trial)
+	c.list = slices.DeleteFunc(c.list, func(curve *Curve) bool { return curve.Trial == trial })
+}
+
 // Last returns the last step that a trial reported, with its value, and false
 // where it reported none.
 func (c *Curves) Last(trial int) (step int, value float64, ok bool) {

@@ -62,3 +62,22 @@ func TestFitting(t *testing.T) {
 	t.Parallel()
 	stoppingtest.Run(t, stoppingtest.Subject{Rule: mustRule(t, "curvefitting", nil)})
 }
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	c := stopping.NewCurves(stopping.Minimize)
+	for trial := range 3 {
+		c.Report(trial, 1, float64(trial))
+	}
+	c.Forget(1)
+	c.Forget(7) // nobody knows it
+	if _, _, ok := c.Last(1); ok {
+		t.Error("a forgotten trial has a last report")
+	}
+	c.Report(1, 1, 9) // it begins anew
+	for trial, want := range []float64{0, 9, 2} {
+		if _, value, ok := c.Last(trial); !ok || value != want {
+			t.Errorf("trial %d has %v, %v; want %v", trial, value, ok, want)
+		}
+	}
+}

@@ -77,11 +77,14 @@ const (
 
 // Reasons of a trial's conditions.
 const (
-	ReasonTrialCreated       = "TrialCreated"
-	ReasonTrialRunning       = "TrialRunning"
-	ReasonTrialSucceeded     = "TrialSucceeded"
-	ReasonTrialFailed        = "TrialFailed"
-	ReasonTrialEarlyStopped  = "TrialEarlyStopped"
+	ReasonTrialCreated      = "TrialCreated"
+	ReasonTrialRunning      = "TrialRunning"
+	ReasonTrialSucceeded    = "TrialSucceeded"
+	ReasonTrialFailed       = "TrialFailed"
+	ReasonTrialEarlyStopped = "TrialEarlyStopped"
+	// ReasonTrialStopping is the reason of the condition EarlyStopped with the
+	// status False: the trial is to be stopped early, and its run is ending.
+	ReasonTrialStopping      = "TrialStopping"
 	ReasonMetricsUnavailable = "MetricsUnavailable"
 )
 

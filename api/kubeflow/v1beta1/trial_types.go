@@ -3,6 +3,9 @@
 package v1beta1
 
 import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -95,6 +98,10 @@ type TrialStatus struct {
 
 	// What the metrics came to.
 	Observation *Observation `json:"observation,omitempty"`
+
+	// How many values of the objective a trial that was stopped early had
+	// reported when that was decided.
+	StoppedAtStep int32 `json:"stoppedAtStep,omitempty"`
 }
 
 // IsCompleted reports whether the trial has ended, in whatever way.
@@ -107,6 +114,28 @@ func (t *Trial) IsCompleted() bool {
 		}
 	}
 	return false
+}
+
+// IsStopping reports whether it is decided that the trial is stopped early, and
+// its run may not have ended yet. Katib's metrics collector says so by
+// EarlyStopped alone; then the time of the end is missing.
+func (t *Trial) IsStopping() bool {
+	c := t.Status.Conditions.Get(ConditionEarlyStopped)
+	switch {
+	case c == nil:
+		return false
+	case c.Status == corev1.ConditionTrue:
+		return t.Status.CompletionTime == nil
+	}
+	return c.Reason == ReasonTrialStopping
+}
+
+// Stop records in the status that the trial is to be stopped early, at which
+// step (0 where it is not known), and why: a sentence without a period. Whoever
+// decides it writes this; the trial's controller does the rest.
+func (s *TrialStatus) Stop(now metav1.Time, step int, why string) {
+	s.StoppedAtStep = int32(min(step, math.MaxInt32))
+	s.Conditions.Set(now, ConditionEarlyStopped, corev1.ConditionFalse, ReasonTrialStopping, why)
 }
 
 // HasObjective reports whether the trial's status holds a value of the

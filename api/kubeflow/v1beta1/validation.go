@@ -39,6 +39,9 @@ type Algorithms struct {
 	// its settings, the search space and the trial counts. It is called only
 	// for an available algorithm and a space in which Validate found no fault.
 	Check func(spec *ExperimentSpec) error
+	// CheckEarlyStopping, when not nil, decides whether an early-stopping
+	// algorithm that is available can work with its settings.
+	CheckEarlyStopping func(spec *EarlyStoppingSpec) error
 }
 
 // Validate decides whether an experiment with defaults set may be created.

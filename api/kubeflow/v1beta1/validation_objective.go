@@ -60,9 +60,18 @@ func (s *ExperimentSpec) validateAlgorithms(path *field.Path, known Algorithms) 
 		errs = append(errs, validateSettings(len(s.Algorithm.AlgorithmSettings), at.Child("algorithmSettings"))...)
 	}
 	if s.EarlyStopping != nil {
-		at := path.Child("earlyStopping")
-		errs = append(errs, validateAlgorithmName(s.EarlyStopping.AlgorithmName, at.Child("algorithmName"), known.EarlyStopping)...)
-		errs = append(errs, validateSettings(len(s.EarlyStopping.AlgorithmSettings), at.Child("algorithmSettings"))...)
+		errs = append(errs, s.EarlyStopping.validate(path.Child("earlyStopping"), known)...)
+	}
+	return errs
+}
+
+func (s *EarlyStoppingSpec) validate(at *field.Path, known Algorithms) field.ErrorList {
+	errs := validateAlgorithmName(s.AlgorithmName, at.Child("algorithmName"), known.EarlyStopping)
+	errs = append(errs, validateSettings(len(s.AlgorithmSettings), at.Child("algorithmSettings"))...)
+	if len(errs) == 0 && known.CheckEarlyStopping != nil {
+		if err := known.CheckEarlyStopping(s); err != nil {
+			errs = append(errs, field.Invalid(at.Child("algorithmSettings"), s.AlgorithmName, err.Error()))
+		}
 	}
 	return errs
 }

@@ -93,6 +93,18 @@ func TestValidateObjectiveAndAlgorithm(t *testing.T) {
 	})
 }
 
+func TestValidateAsksTheEarlyStopping(t *testing.T) {
+	t.Parallel()
+	known := algorithms()
+	known.EarlyStopping = map[string]bool{"medianstop": true}
+	known.CheckEarlyStopping = func(*EarlyStoppingSpec) error { return errors.New("the moon is full") }
+	e := valid()
+	e.Spec.EarlyStopping = &EarlyStoppingSpec{AlgorithmName: "medianstop"}
+	if err := e.Validate(known).ToAggregate(); err == nil || !strings.Contains(err.Error(), "spec.earlyStopping.algorithmSettings") || !strings.Contains(err.Error(), "the moon is full") {
+		t.Errorf("Validate() = %v", err)
+	}
+}
+
 func TestValidateAsksTheAlgorithm(t *testing.T) {
 	t.Parallel()
 	known := algorithms()

@@ -8,20 +8,24 @@ on the learning rate and the momentum, but it learns nothing.
 import argparse
 import datetime
 import json
+import time
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=1)
 parser.add_argument("--batch-size", type=int, default=64)
 parser.add_argument("--lr", type=float, required=True)
-parser.add_argument("--momentum", type=float, required=True)
+parser.add_argument("--momentum", type=float, default=0.5)
 parser.add_argument("--log-path", default="")
 parser.add_argument("--logger", default="standard", choices=["standard", "hypertune"])
 args = parser.parse_args()
 
 
 def lines():
-    for epoch in range(args.epochs):
-        loss = abs(args.lr - 0.03) + abs(args.momentum - 0.7) + 0.1 / (epoch + 1)
+    reports = max(1, 320 // args.batch_size)  # a smaller batch means more of them
+    for step in range(args.epochs * reports):
+        time.sleep(0.1)
+        epoch = step // reports
+        loss = abs(args.lr - 0.03) + abs(args.momentum - 0.7) + 0.1 / (step + 1)
         now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         if args.logger == "hypertune":
             for name, value in (("loss", loss), ("accuracy", 1 - loss)):
@@ -36,7 +40,7 @@ def lines():
 if args.log_path:
     with open(args.log_path, "a") as out:
         for line in lines():
-            print(line, file=out)
+            print(line, file=out, flush=True)
 else:
     for line in lines():
         print(line, flush=True)

@@ -37,7 +37,9 @@ type row struct {
 	trial  *v1beta1.Trial // as in the cache: not to be changed; nil while only expected
 	state  state
 	ending bool // it is being deleted
-	score  objective.Score
+	// stopping is set while its run is being stopped early.
+	stopping bool
+	score    objective.Score
 
 	// until is, of a trial that was created but is not yet in the cache, when
 	// to stop believing in it.
@@ -64,7 +66,7 @@ func (r *roster) put(t *v1beta1.Trial) bool {
 	}
 	next := row{
 		name: t.Name, index: indexOf(t), trial: t,
-		state: stateOf(t.Status.Conditions), ending: !t.DeletionTimestamp.IsZero(),
+		state: stateOf(t.Status.Conditions), ending: !t.DeletionTimestamp.IsZero(), stopping: t.IsStopping(),
 	}
 	if next.state == succeeded || next.state == earlyStopped {
 		next.score = objective.Of(t)
@@ -134,7 +136,7 @@ func (g *group) put(next row) bool {
 	}
 	old := g.rows[i]
 	g.rows[i] = next
-	return old.trial == nil || old.state != next.state || old.ending != next.ending || old.score != next.score ||
+	return old.trial == nil || old.state != next.state || old.ending != next.ending || old.stopping != next.stopping || old.score != next.score ||
 		old.trial.UID != next.trial.UID
 }
 

@@ -131,6 +131,27 @@ func TestRosterEqualsRecount(t *testing.T) {
 	})
 }
 
+// TestStoppedTrialIsAwaited has a trial that Katib's collector calls early
+// stopped hold its place until its run has ended.
+func TestStoppedTrialIsAwaited(t *testing.T) {
+	t.Parallel()
+	r := newRoster()
+	awaits := func() (n int) {
+		r.with("e", time.Time{}, func(g *group) { n = g.tally(&v1beta1.ObjectiveSpec{}).awaits })
+		return n
+	}
+	trial := trialIn(0, earlyStopped, "1")
+	r.put(trial)
+	if n := awaits(); n != 1 {
+		t.Errorf("%d trials are awaited, want 1", n)
+	}
+	ended := trial.DeepCopy()
+	ended.Status.CompletionTime = &metav1.Time{}
+	if changed := r.put(ended); !changed || awaits() != 0 {
+		t.Errorf("changed %v, %d trials are awaited; want a change to none", changed, awaits())
+	}
+}
+
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRoster()

@@ -11,7 +11,7 @@ import (
 type tally struct {
 	counts [states]int
 	ending int            // active trials that are being deleted
-	awaits int            // early stopped trials whose observation is not there yet
+	awaits int            // early stopped trials whose run may not have ended
 	best   *v1beta1.Trial // the best that ended with a score, or nil
 	goal   bool           // one reached the goal
 }
@@ -26,10 +26,10 @@ func (g *group) tally(o *v1beta1.ObjectiveSpec) tally {
 		if row.ending && row.state.active() {
 			t.ending++
 		}
+		if row.stopping && row.state == earlyStopped {
+			t.awaits++
+		}
 		if row.score.Kind == objective.None {
-			if row.state == earlyStopped {
-				t.awaits++
-			}
 			continue
 		}
 		t.goal = t.goal || row.score.Reaches(o)

@@ -6,10 +6,13 @@ import (
 	"k8s.io/utils/clock"
 
 	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/earlystopping"
 )
 
 // Config says how suggestions are reconciled.
 type Config struct {
+	// Stopping knows by which rules trials are stopped early. Required.
+	Stopping *earlystopping.History
 	// Events are what is told to the outside. Required.
 	Events *report.Events
 	// Clock is the time. Default: the system's.

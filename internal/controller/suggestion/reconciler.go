@@ -71,6 +71,7 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		return nil
 	case retire:
 		r.forget(s.UID)
+		r.Stopping.Drop(e.UID)
 		complete(&next.Status, v1beta1.ConditionSucceeded, reasonExperimentCompleted, retired(e.Spec.ResumePolicy), now)
 	case suggest:
 		prepare(&next.Status, now)
@@ -111,7 +112,11 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	if err := x.learn(name, trial); err != nil {
 		return err
 	}
-	switch err := x.extend(ctx, &s.Status, s.Spec.Requests, name); {
+	rules, err := r.Stopping.Fixed(ctx, e)
+	if err != nil {
+		return err
+	}
+	switch err := x.extend(ctx, &s.Status, s.Spec.Requests, rules, name); {
 	case errors.Is(err, optimize.ErrExhausted):
 		complete(&s.Status, v1beta1.ConditionSucceeded, ReasonEndReached,
 			fmt.Sprintf("The algorithm has nothing more to suggest after %d suggestions: %v", s.Status.SuggestionCount, err), now)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,6 +15,7 @@ import (
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/objective"
 	"diwan.dev/diwan/internal/controller/trialname"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/optimize"
 )
@@ -63,11 +63,11 @@ func seedOf(experiment types.UID) uint64 {
 // the suggestions made so far, as far as they are still known.
 func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*session, error) {
 	algorithm := s.Spec.Algorithm
-	switch {
-	case algorithm == nil:
+	if algorithm == nil {
 		return nil, errors.New("spec.algorithm is missing")
-	case s.Spec.EarlyStopping != nil && s.Spec.EarlyStopping.AlgorithmName != "":
-		return nil, fmt.Errorf("early stopping algorithm %s is not yet available in this version", s.Spec.EarlyStopping.AlgorithmName)
+	}
+	if _, err := earlystopping.New(s.Spec.EarlyStopping); err != nil {
+		return nil, err
 	}
 	space, err := searchspace.Of(&e.Spec)
 	if err != nil {
@@ -118,7 +118,7 @@ func (x *session) learn(name func(index int) string, trial trialOf) error {
 	var errs []error
 	x.pending = slices.DeleteFunc(x.pending, func(i int) bool {
 		t := trial(name(i))
-		if t == nil || !t.IsCompleted() {
+		if t == nil || !t.IsCompleted() || t.IsStopping() {
 			return false
 		}
 		if err := x.history.Tell(i, outcome(t)); err != nil {
@@ -135,18 +135,19 @@ func outcome(t *v1beta1.Trial) optimize.Result {
 	score := objective.Of(t)
 	switch {
 	case score.Kind != objective.Number && is(v1beta1.ConditionEarlyStopped):
-		return optimize.Result{State: optimize.Stopped}
+		return optimize.Result{State: optimize.Stopped, Step: int(t.Status.StoppedAtStep)}
 	case score.Kind != objective.Number || is(v1beta1.ConditionFailed) || is(v1beta1.ConditionKilled):
 		return optimize.Result{State: optimize.Failed}
 	case is(v1beta1.ConditionEarlyStopped):
-		return optimize.Result{State: optimize.Stopped, Values: []float64{score.Value}}
+		return optimize.Result{State: optimize.Stopped, Values: []float64{score.Value}, Step: int(t.Status.StoppedAtStep)}
 	}
 	return optimize.Values(score.Value)
 }
 
 // extend makes suggestions until there are as many as requested, and writes
-// them into a status that stands where the session does.
-func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, name func(index int) string) error {
+// them into a status that stands where the session does. rules are those by
+// which their trials are stopped early.
+func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
 	for status.SuggestionCount < requests {
 		point, err := x.sampler.Sample(ctx, x.history)
 		if err != nil {
@@ -156,7 +157,8 @@ func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, 
 		x.pending = append(x.pending, index)
 		x.indices[name(index)] = index
 		status.Suggestions = append(status.Suggestions, v1beta1.TrialAssignment{
-			Name: name(index), ParameterAssignments: searchspace.Assignments(point), Labels: writeLabels(point.Labels(), name),
+			Name: name(index), ParameterAssignments: searchspace.Assignments(point),
+			EarlyStoppingRules: rules, Labels: writeLabels(point.Labels(), name),
 		})
 		status.SuggestionCount++
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,9 @@ func (r *Reconciler) onSuggestion() handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { enqueue(e.ObjectNew, q) },
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
 			r.forget(e.Object.GetUID())
+			if owner := metav1.GetControllerOf(e.Object); owner != nil {
+				r.Stopping.Drop(owner.UID)
+			}
 			r.writes.Forget(e.Object.GetUID())
 		},
 	}

@@ -119,8 +119,8 @@ func resumed(t *testing.T, algorithm string, seed int) {
 			}
 		}
 		more := min(30, made+1+chance.Int32N(5))
-		err = x.extend(t.Context(), &alive.Status, more, nameOf)
-		if again := y.extend(t.Context(), &dying.Status, more, nameOf); !errors.Is(again, err) {
+		err = x.extend(t.Context(), &alive.Status, more, nil, nameOf)
+		if again := y.extend(t.Context(), &dying.Status, more, nil, nameOf); !errors.Is(again, err) {
 			t.Fatalf("one ends with %v, the other with %v", err, again)
 		}
 		count := int(alive.Status.SuggestionCount - made)
@@ -213,7 +213,7 @@ func TestLostTrialsLeaveTheOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.extend(t.Context(), &s.Status, 31, nameOf); err != nil {
+	if err := x.extend(t.Context(), &s.Status, 31, nil, nameOf); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Status.Suggestions) != 1 || s.Status.Suggestions[0].Name != nameOf(30) {
@@ -228,7 +228,7 @@ func TestExhaustion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.extend(t.Context(), &s.Status, 50, nameOf); !errors.Is(err, optimize.ErrExhausted) || s.Status.SuggestionCount != 40 {
+	if err := x.extend(t.Context(), &s.Status, 50, nil, nameOf); !errors.Is(err, optimize.ErrExhausted) || s.Status.SuggestionCount != 40 {
 		t.Errorf("extend() = %v with %d suggestions, want all 40 and then ErrExhausted", err, s.Status.SuggestionCount)
 	}
 }
@@ -241,9 +241,13 @@ func TestUnusableSearches(t *testing.T) {
 		want   string
 	}{
 		"NoAlgorithm": {"admission was passed by", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) { s.Spec.Algorithm = nil }, "spec.algorithm"},
-		"Stopping": {"so with early stopping", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
-			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "medianstop"}
-		}, "medianstop is not yet available"},
+		"Stopping": {"and with a rule whose settings are wrong", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
+			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "medianstop",
+				AlgorithmSettings: []v1beta1.EarlyStoppingSetting{{Name: "start_step", Value: "0"}}}
+		}, "setting start_step is 0: want a whole number from 1"},
+		"Rule": {"and with one that nobody has", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
+			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "guess"}
+		}, `unknown early stopping rule "guess"`},
 		"Nas":     {"an architecture consists of something", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.NasConfig = &v1beta1.NasConfig{} }, "nasConfig"},
 		"BadList": {"the error names the parameter", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.Parameters[1].FeasibleSpace.List = nil }, "optimizer"},
 		"Setting": {"and the setting", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {

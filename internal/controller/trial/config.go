@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
 )
 
@@ -17,6 +18,9 @@ import (
 type Config struct {
 	// Store holds what trials report. Required.
 	Store observation.Store
+	// Stopping knows the learning curves by which trials are stopped early.
+	// Required.
+	Stopping *earlystopping.History
 	// Metrics and Events are what is told to the outside. Required.
 	Metrics *report.Metrics
 	Events  *report.Events

@@ -18,14 +18,14 @@ import (
 // clean deletes the run object of a trial that ended, unless it is retained.
 func (r *Reconciler) clean(ctx context.Context, t *v1beta1.Trial, run client.Object) error {
 	if run == nil {
-		r.memory.forget(t.UID)
+		r.memory.forget(t)
 		return nil
 	}
 	if t.Spec.RetainRun || !owns(t, run) || run.GetDeletionTimestamp() != nil || r.memory.clean(t.UID) {
 		return nil
 	}
 	if err := r.remove(ctx, run, metav1.DeletePropagationBackground); err != nil {
-		r.memory.forget(t.UID)
+		r.memory.forget(t)
 		return err
 	}
 	r.Events.Normal(t, v1beta1.ReasonJobDeleted, "Job %s has been deleted", run.GetName())
@@ -63,8 +63,9 @@ func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial, kind schema
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot remove the finalizer of trial %s/%s: %w", t.Namespace, t.Name, err)
 	}
+	r.Stopping.Forget(t)
 	r.writes.Forget(t.UID)
-	r.memory.forget(t.UID)
+	r.memory.forget(t)
 	return nil
 }
 

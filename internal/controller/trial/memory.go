@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/observation"
 )
 
 // memory is what is known of trials beyond what is stored. Losing it delays a
@@ -17,12 +20,15 @@ type memory struct {
 	// cleaned holds the trials whose run object was deleted, until the cache
 	// shows it.
 	cleaned map[types.UID]bool
+	// awaited are the trials by name whose reports are worth a look at once.
+	awaited map[observation.Trial]types.UID
 }
 
 // times are those of one trial.
 type times struct {
 	since   time.Time // when it was first seen
 	observe time.Time // when its status shows again what it has reported
+	look    time.Time // when it may be looked at again whether to stop it early
 }
 
 // of returns the times of a trial, which was first seen now if it is new.
@@ -49,6 +55,29 @@ func (m *memory) observeAt(uid types.UID, at time.Time) {
 	}
 }
 
+// lookAt records when a trial may be looked at again, and that its reports are
+// awaited.
+func (m *memory) lookAt(t *v1beta1.Trial, at time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if known, ok := m.trials[t.UID]; ok {
+		known.look = at
+		m.trials[t.UID] = known
+	}
+	if m.awaited == nil {
+		m.awaited = map[observation.Trial]types.UID{}
+	}
+	m.awaited[observation.Trial{Namespace: t.Namespace, Name: t.Name}] = t.UID
+}
+
+// awaits reports whether a trial's reports are awaited.
+func (m *memory) awaits(t observation.Trial) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.awaited[t]
+	return ok
+}
+
 // clean records that a trial's run object was deleted, and reports whether that
 // was recorded before.
 func (m *memory) clean(uid types.UID) bool {
@@ -63,9 +92,12 @@ func (m *memory) clean(uid types.UID) bool {
 }
 
 // forget drops what is known of a trial.
-func (m *memory) forget(uid types.UID) {
+func (m *memory) forget(t *v1beta1.Trial) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.trials, uid)
-	delete(m.cleaned, uid)
+	delete(m.trials, t.UID)
+	delete(m.cleaned, t.UID)
+	if name := (observation.Trial{Namespace: t.Namespace, Name: t.Name}); m.awaited[name] == t.UID {
+		delete(m.awaited, name)
+	}
 }

@@ -71,7 +71,12 @@ func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Durati
 	switch {
 	case err != nil:
 		return 0, err
+	case t.IsStopping():
+		return 0, r.wait(ctx, t, kind, run)
 	case t.IsCompleted():
+		if err := r.Stopping.End(ctx, t); err != nil {
+			return 0, err
+		}
 		return 0, r.clean(ctx, t, run)
 	case run == nil:
 		return r.start(ctx, t, kind)
@@ -98,15 +103,27 @@ func (r *Reconciler) follow(ctx context.Context, t *v1beta1.Trial, run client.Ob
 		return 0, err
 	}
 	if outcome.State == trialtemplate.Running {
-		return r.running(ctx, t, run)
+		decision, again, err := r.look(ctx, t)
+		switch {
+		case err != nil:
+			return 0, err
+		case decision.Stop():
+			return 0, r.stopEarly(ctx, t, run, decision)
+		}
+		wait, err := r.running(ctx, t, run)
+		return soonest(wait, again), err
 	}
 	seen, err := observe(ctx, r.Store, t)
 	if err != nil {
-		return 0, r.unreadable(ctx, t, run, err)
+		return 0, r.unreadable(ctx, t, run.GetCreationTimestamp(), err)
 	}
 	t.Status.Observation = seen
 	return 0, r.conclude(ctx, t, run, judge(outcome, t.HasObjective()))
 }
+
+// readingShare bounds the time for which a trial's reports are read, to one part
+// in so many.
+const readingShare = 50
 
 // running keeps the status of a run object that goes on: first that it runs,
 // then what it has reported so far.
@@ -125,7 +142,7 @@ func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.O
 			return 0, err
 		}
 		t.Status.Observation = seen
-		wait = max(r.ObservationInterval, 50*r.Clock.Since(now))
+		wait = max(r.ObservationInterval, readingShare*r.Clock.Since(now))
 		r.memory.observeAt(t.UID, now.Add(wait))
 	}
 	if equality.Semantic.DeepEqual(before, &t.Status) {
@@ -139,12 +156,12 @@ func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.O
 
 // unreadable shows that the run ended but the observation store cannot be read,
 // and returns the error, so that it is tried again.
-func (r *Reconciler) unreadable(ctx context.Context, t *v1beta1.Trial, run client.Object, cause error) error {
+func (r *Reconciler) unreadable(ctx context.Context, t *v1beta1.Trial, since metav1.Time, cause error) error {
 	if c := t.Status.Conditions.Get(v1beta1.ConditionRunning); c != nil && c.Reason == reasonObservationUnreadable {
 		return cause
 	}
 	now := metav1.NewTime(r.Clock.Now())
-	begin(&t.Status, run.GetCreationTimestamp(), now)
+	begin(&t.Status, since, now)
 	t.Status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, reasonObservationUnreadable,
 		"The run has ended; its metrics cannot be read yet: "+cause.Error())
 	if err := r.write(ctx, t, now.Time); err != nil {
@@ -165,7 +182,7 @@ func (r *Reconciler) conclude(ctx context.Context, t *v1beta1.Trial, run client.
 	if err := r.write(ctx, t, now); err != nil {
 		return err
 	}
-	r.memory.forget(t.UID)
+	r.memory.forget(t)
 	r.announce(t, v)
 	return r.clean(ctx, t, run)
 }
@@ -179,6 +196,8 @@ func (r *Reconciler) announce(t *v1beta1.Trial, v verdict) {
 	case v1beta1.ConditionFailed:
 		r.Events.Normal(t, v1beta1.ReasonJobFailed, "Job %s has failed. %s", t.Name, v.message)
 		r.Metrics.TrialsFailed.WithLabelValues(t.Namespace).Inc()
+	case v1beta1.ConditionEarlyStopped:
+		r.Events.Normal(t, v1beta1.ReasonTrialEarlyStopped, "%s", v.message)
 	case v1beta1.ConditionMetricsUnavailable:
 		r.Events.Warning(t, v1beta1.ReasonMetricsUnavailable, "Metrics are not available for Job %s", t.Name)
 		r.Metrics.TrialsMetricsUnavailable.WithLabelValues(t.Namespace).Inc()

@@ -3,16 +3,22 @@
 package trial
 
 import (
+	"context"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/workers"
+	"diwan.dev/diwan/observation"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -27,17 +33,34 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		live:   mgr.GetAPIReader(),
 		watch:  &watches{manager: mgr},
 	}
-	c, err := builder.ControllerManagedBy(mgr).
+	b := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta1.Trial{}).
 		Owns(&batchv1.Job{}).
-		WithOptions(workers.Options(config.Concurrency)).
-		Build(r)
+		WithOptions(workers.Options(config.Concurrency))
+	if store, ok := config.Store.(observation.Announcer); ok {
+		b.WatchesRawSource(r.reports(store))
+	}
+	c, err := b.Build(r)
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}
 	r.watch.controller = c
 	return nil
+}
+
+// reports reconciles a trial that may be stopped early when it has reported
+// something.
+func (r *Reconciler) reports(store observation.Announcer) source.Source {
+	return source.Func(func(ctx context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		stop := store.Listen(func(t observation.Trial) {
+			if r.memory.awaits(t) {
+				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}})
+			}
+		})
+		context.AfterFunc(ctx, stop)
+		return nil
+	})
 }
 
 // Slim drops, from objects that enter a cache, what reconcilers never read:

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/earlystopping"
+	"diwan.dev/diwan/observation"
+)
+
+// look decides whether a running trial is to be stopped early, and returns when
+// to look again, 0 for a trial that nobody stops. A report is looked at when the
+// store announces it, and otherwise within the interval; where reading takes
+// long, less often.
+func (r *Reconciler) look(ctx context.Context, t *v1beta1.Trial) (decision earlystopping.Decision, again time.Duration, err error) {
+	e, err := r.experimentOf(ctx, t)
+	if err != nil || t.Spec.Objective == nil || (len(t.Spec.EarlyStoppingRules) == 0 && e == nil) {
+		return decision, 0, err
+	}
+	now := r.Clock.Now()
+	if wait := r.memory.of(t.UID, now).look.Sub(now); wait > 0 {
+		return decision, wait, nil
+	}
+	points, err := r.Store.Points(ctx, observation.Trial{Namespace: t.Namespace, Name: t.Name}, observation.Query{})
+	if err != nil {
+		return decision, 0, fmt.Errorf("cannot read the observation of trial %s/%s: %w", t.Namespace, t.Name, err)
+	}
+	decision = earlystopping.Met(t.Spec.EarlyStoppingRules, t.Spec.Objective, points)
+	if !decision.Stop() && e != nil {
+		decision, err = r.Stopping.Judge(ctx, e, t, earlystopping.Values(points, t.Spec.Objective.ObjectiveMetricName))
+	}
+	r.memory.lookAt(t, now.Add(readingShare*r.Clock.Since(now)))
+	return decision, r.ObservationInterval, err
+}
+
+// experimentOf returns the experiment of a trial if it stops trials early, else
+// nil.
+func (r *Reconciler) experimentOf(ctx context.Context, t *v1beta1.Trial) (*v1beta1.Experiment, error) {
+	owner := metav1.GetControllerOf(t)
+	if owner == nil || owner.Kind != v1beta1.ExperimentKind {
+		return nil, nil
+	}
+	e := &v1beta1.Experiment{}
+	err := r.client.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: owner.Name}, e, client.UnsafeDisableDeepCopy)
+	if err != nil || e.UID != owner.UID || e.Spec.EarlyStopping == nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return e, nil
+}
+
+// stopEarly writes down that the trial is to be stopped, with what it has
+// reported so far, and begins to end its run. From then on the trial ends as
+// EarlyStopped, whatever its run makes of it.
+func (r *Reconciler) stopEarly(ctx context.Context, t *v1beta1.Trial, run client.Object, d earlystopping.Decision) error {
+	seen, err := observe(ctx, r.Store, t)
+	if err != nil {
+		return err
+	}
+	now := metav1.NewTime(r.Clock.Now())
+	begin(&t.Status, run.GetCreationTimestamp(), now)
+	t.Status.Observation = seen
+	t.Status.Stop(now, d.Step, d.Why)
+	if err := r.write(ctx, t, now.Time); err != nil {
+		return err
+	}
+	_, err = r.halt(ctx, t, t.Spec.RunSpec.GroupVersionKind(), run)
+	return err
+}
+
+// wait ends the run of a trial that is being stopped, and when all of it has
+// ended, writes the trial's end. What it reported last counts as well.
+func (r *Reconciler) wait(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, run client.Object) error {
+	ended, err := r.halt(ctx, t, kind, run)
+	if err != nil || !ended {
+		return err // the watch of run objects calls again
+	}
+	seen, err := observe(ctx, r.Store, t)
+	if err != nil {
+		return r.unreadable(ctx, t, metav1.NewTime(r.Clock.Now()), err)
+	}
+	if seen != nil { // else what was known when it was decided
+		t.Status.Observation = seen
+	}
+	return r.conclude(ctx, t, run, stopped(t))
+}
+
+// stopped is the verdict on a trial that was stopped early.
+func stopped(t *v1beta1.Trial) verdict {
+	v := verdict{v1beta1.ConditionEarlyStopped, v1beta1.ReasonTrialEarlyStopped, "Trial is early stopped"}
+	if c := t.Status.Conditions.Get(v1beta1.ConditionEarlyStopped); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
+		v.message += ": " + c.Message
+	}
+	return v
+}
+
+// halt ends all that a run object runs, with the grace that its Pods have, and
+// reports whether it has ended. A Job that is to be retained is suspended; any
+// other run object is deleted.
+func (r *Reconciler) halt(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, run client.Object) (ended bool, err error) {
+	job, ok := run.(*batchv1.Job)
+	if !ok || !t.Spec.RetainRun || !owns(t, job) || job.DeletionTimestamp != nil {
+		return r.stop(ctx, t, kind)
+	}
+	if job.Spec.Suspend == nil || !*job.Spec.Suspend {
+		patch := fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID)
+		err := r.client.Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}},
+			client.RawPatch(types.MergePatchType, []byte(patch)))
+		if client.IgnoreNotFound(err) != nil {
+			return false, fmt.Errorf("cannot suspend Job %s/%s: %w", job.Namespace, job.Name, err)
+		}
+		return false, nil
+	}
+	return rests(job), nil
+}
+
+// rests reports whether a suspended Job has no Pod any more that runs.
+func rests(job *batchv1.Job) bool {
+	if job.Status.Active > 0 || (job.Status.Terminating != nil && *job.Status.Terminating > 0) {
+		return false
+	}
+	for _, c := range job.Status.Conditions {
+		switch c.Type {
+		case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed:
+			if c.Status == corev1.ConditionTrue {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// soonest is the lesser of two waits, where 0 is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
