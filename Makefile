@@ -69,13 +69,14 @@ lint: ## Check formatting, vet, staticcheck and generated files
 	go vet ./...
 	$(TOOL) staticcheck ./...
 
-	@sum() { cat api/*/*/zz_generated.*.go config/crd/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
+	@sum() { cat api/*/*/zz_generated.*.go api/*/*/*.pb.go config/crd/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
 	if [ "$$before" != "$$(sum)" ]; then echo "generated files were out of date; they have been made again: commit them"; exit 1; fi
 
 .PHONY: generate
-generate: ## Make deep copies and CRDs again from the API types
+generate: ## Make deep copies, CRDs and gRPC code again from the API types
 	$(TOOL) controller-gen object:headerFile=tools/header.go.txt paths=./api/...
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
+	go run -C tools ./protogen api/manager/v1beta1/api.proto
 
 .PHONY: bench
 bench: build ## Measure start, overhead and scale; writes bench/results
