@@ -83,7 +83,7 @@ func (c *Cluster) installResources(ctx context.Context, target admission.Target)
 	if err != nil {
 		return err
 	}
-	if err := installResources(ctx, direct, definitions, admission.Mutating(target), admission.Validating(target)); err != nil {
+	if err := installResources(ctx, direct, definitions, append(dbManagerService(c.plan), admission.Mutating(target), admission.Validating(target))...); err != nil {
 		return err
 	}
 	return c.warm(ctx, definitions)

@@ -52,6 +52,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 			logger.Error(err, "cannot remove the network")
 		}
 	})
+	if err := c.startDBManager(ctx, pods, store, trials); err != nil {
+		return err
+	}
 	images, err := image.Open(image.Default(string(cfg.Home)))
 	if err != nil {
 		return err

@@ -30,17 +30,17 @@ func installResources(ctx context.Context, c client.Client, definitions []*apiex
 			return err
 		}
 	}
-	for _, other := range append(others, storageClass()) {
-		if err := install(ctx, c, other); err != nil {
-			return err
-		}
-	}
 	kubeflow := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   "kubeflow",
 		Labels: map[string]string{"katib.kubeflow.org/metrics-collector-injection": "enabled"},
 	}}
 	if err := c.Create(ctx, kubeflow); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot create namespace kubeflow: %w", err)
+	}
+	for _, other := range append(others, storageClass()) {
+		if err := install(ctx, c, other); err != nil {
+			return err
+		}
 	}
 	for _, definition := range definitions {
 		if err := waitEstablished(ctx, c, definition.Name); err != nil {

@@ -65,7 +65,7 @@ func (b *bridge) build() error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = bridgePrefix + b.plan.ID
 	// A fixed address: a bridge without one takes that of a port, and changes it when the port goes.
-	attrs.HardwareAddr = hardware(b.plan.gateway())
+	attrs.HardwareAddr = hardware(b.plan.Gateway())
 	b.link = &netlink.Bridge{LinkAttrs: attrs}
 	err := b.host.LinkAdd(b.link)
 	if errors.Is(err, unix.EEXIST) {
@@ -78,7 +78,7 @@ func (b *bridge) build() error {
 		return fmt.Errorf("cannot make bridge %s: %w", attrs.Name, err)
 	}
 	mask := net.CIDRMask(b.plan.Pods.Bits(), 32)
-	gateway := &netlink.Addr{IPNet: &net.IPNet{IP: b.plan.gateway().AsSlice(), Mask: mask}}
+	gateway := &netlink.Addr{IPNet: &net.IPNet{IP: b.plan.Gateway().AsSlice(), Mask: mask}}
 	if err := b.host.AddrReplace(b.link, gateway); err != nil {
 		return fmt.Errorf("cannot address bridge %s: %w", attrs.Name, err)
 	}

@@ -26,7 +26,7 @@ func newLoopback(plan Plan) *loopback {
 	return &loopback{
 		plan:   plan,
 		host:   primaryIP(),
-		many:   canBind(twin(plan.gateway())),
+		many:   canBind(twin(plan.Gateway())),
 		given:  map[string]Sandbox{},
 		shares: newAddresses(plan),
 	}

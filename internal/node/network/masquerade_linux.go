@@ -21,7 +21,7 @@ func tableName(id string) string { return bridgePrefix + id }
 //	table ip diwan-ID {
 //		chain postrouting {
 //			type nat hook postrouting priority srcnat;
-//			ip saddr PODS oifname != "diwan-ID" masquerade
+//			ip saddr PODS oifname != "diwan-ID" oifname != "lo" masquerade
 //		}
 //		chain forward {
 //			type filter hook forward priority filter;
@@ -44,8 +44,9 @@ func (b *bridge) masquerade() error {
 		Name: "postrouting", Table: table, Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
 	})
-	conn.AddRule(&nftables.Rule{Table: table, Chain: out, Exprs: append(append(
+	conn.AddRule(&nftables.Rule{Table: table, Chain: out, Exprs: append(append(append(
 		b.fromPods(), b.device(expr.MetaKeyOIFNAME, expr.CmpOpNeq)...),
+		device(expr.MetaKeyOIFNAME, expr.CmpOpNeq, "lo")...), // this machine's own programs
 		&expr.Masq{})})
 	in := conn.AddChain(&nftables.Chain{
 		Name: "forward", Table: table, Type: nftables.ChainTypeFilter,
@@ -74,11 +75,16 @@ func (b *bridge) fromPods() []expr.Any {
 
 // device matches packets that come from or go to the bridge, or do not.
 func (b *bridge) device(key expr.MetaKey, op expr.CmpOp) []expr.Any {
-	name := make([]byte, unix.IFNAMSIZ)
-	copy(name, b.link.Name)
+	return device(key, op, b.link.Name)
+}
+
+// device matches packets that come from or go to a device, or do not.
+func device(key expr.MetaKey, op expr.CmpOp, name string) []expr.Any {
+	padded := make([]byte, unix.IFNAMSIZ)
+	copy(padded, name)
 	return []expr.Any{
 		&expr.Meta{Key: key, Register: 1},
-		&expr.Cmp{Op: op, Register: 1, Data: name},
+		&expr.Cmp{Op: op, Register: 1, Data: padded},
 	}
 }
 

@@ -73,7 +73,7 @@ func TestAddressesAreDistinctAndInsideThePlan(t *testing.T) {
 					}
 					t.Skip()
 				}
-				if held[ip] || ip == plan.gateway() || !plan.Pods.Contains(ip) || !plan.Pods.Contains(ip.Next()) {
+				if held[ip] || ip == plan.Gateway() || !plan.Pods.Contains(ip) || !plan.Pods.Contains(ip.Next()) {
 					t.Fatalf("got %s, which is taken or is none for a Pod", ip)
 				}
 				held[ip] = true

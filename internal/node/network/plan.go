@@ -115,8 +115,9 @@ func overlaps(plan Plan, taken []netip.Prefix) bool {
 	return false
 }
 
-// gateway is the first address of the Pods' subnet: the bridge's.
-func (p Plan) gateway() netip.Addr { return p.Pods.Masked().Addr().Next() }
+// Gateway is the first address of the Pods' subnet, at which they reach this
+// machine: the bridge's. This process listens at Network.Dialable of it.
+func (p Plan) Gateway() netip.Addr { return p.Pods.Masked().Addr().Next() }
 
 // addresses hands out the Pods' addresses in turn, so that one that was given
 // back rests as long as possible.
@@ -127,7 +128,7 @@ type addresses struct {
 }
 
 func newAddresses(plan Plan) *addresses {
-	return &addresses{plan: plan, last: plan.gateway(), used: map[netip.Addr]bool{}}
+	return &addresses{plan: plan, last: plan.Gateway(), used: map[netip.Addr]bool{}}
 }
 
 func (a *addresses) take() (netip.Addr, error) {
@@ -135,7 +136,7 @@ func (a *addresses) take() (netip.Addr, error) {
 	for range 1 << (32 - a.plan.Pods.Bits()) {
 		ip = ip.Next()
 		if !a.plan.Pods.Contains(ip.Next()) { // ip is the broadcast address
-			ip = a.plan.gateway().Next()
+			ip = a.plan.Gateway().Next()
 		}
 		if !a.used[ip] {
 			a.used[ip], a.last = true, ip

@@ -84,7 +84,7 @@ func (b *bridge) furnish(ip netip.Addr, port string) error {
 		func() error { return h.AddrAdd(veth, &netlink.Addr{IPNet: subnet}) },
 		func() error { return h.LinkSetUp(veth) },
 		func() error {
-			return h.RouteAdd(&netlink.Route{LinkIndex: veth.Index, Gw: b.plan.gateway().AsSlice()})
+			return h.RouteAdd(&netlink.Route{LinkIndex: veth.Index, Gw: b.plan.Gateway().AsSlice()})
 		},
 	}
 	for _, step := range steps {
