@@ -18,7 +18,11 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/internal/dbmanager"
+	"diwan.dev/diwan/internal/dbmanager/access"
 	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/sqlite"
@@ -31,6 +35,7 @@ type operatorFlags struct {
 	webhookCerts    string
 	metricsAddress  string
 	healthAddress   string
+	reportAddress   string
 	leaderElection  bool
 	leaderNamespace string
 }
@@ -67,6 +72,7 @@ the place of Katib's controller: run only one of the two in a cluster.`,
 	flags.StringVar(&f.webhookCerts, "webhook-certs", "", "directory with tls.crt and tls.key for the webhooks; no webhooks if empty")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "0", "address of Prometheus metrics; 0 for none")
 	flags.StringVar(&f.healthAddress, "health-address", "0", "address of /healthz and /readyz; 0 for none")
+	flags.StringVar(&f.reportAddress, "db-manager-address", "0", "address of Katib's gRPC service DBManager, such as :6789; 0 for none")
 	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
 	command.MarkFlagDirname("webhook-certs")
@@ -105,6 +111,13 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 		if err != nil {
 			return err
 		}
+		if f.reportAddress != "0" {
+			serve, err := serveReports(f.reportAddress, credentials, store, controllers)
+			if err != nil {
+				return err
+			}
+			group.Go(func() error { return serve(ctx) })
+		}
 		group.Go(func() error { return controllers.Run(ctx) })
 		return nil
 	}()
@@ -112,6 +125,24 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 		group.Go(func() error { return err })
 	}
 	return errors.Join(group.Wait(), store.Close())
+}
+
+// serveReports listens for what trials report; serve answers it.
+func serveReports(address string, credentials *rest.Config, store observation.Store, controllers *operator.Operator) (serve func(context.Context) error, err error) {
+	scheme, err := controller.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(credentials, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for reports: %w", err)
+	}
+	server := dbmanager.New(dbmanager.DefaultConfig(store, access.New(controllers.Reader(), api)))
+	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, nil
 }
 
 // operatorCredentials are those of the Pod that this runs in or, if the flags name a cluster or
