@@ -3,9 +3,7 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,32 +14,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
-	"diwan.dev/diwan/bench/search/peer"
 )
-
-// katibPython returns a Python with Katib's own SDK, made once and kept in the
-// user's cache.
-func katibPython(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	environment, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", "sdks"), filepath.Join("testdata", "python", "requirements.txt"))
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skipf("Katib's SDK cannot be installed; this needs Python 3.10 with venv, and a package index: %v", err)
-	}
-	return environment.Python
-}
 
 // pushing is a trial that reports by Katib's SDK, the address of the DB manager
 // being what the SDK takes by itself.
@@ -58,7 +34,7 @@ func TestPush(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the name of the DB manager leads Pods to it where they have hosts files; this needs root")
 	}
-	python := katibPython(t)
+	python := sdks(t)
 	program := filepath.Join(t.TempDir(), "push.py")
 	if err := os.WriteFile(program, []byte(pushing), 0o644); err != nil {
 		t.Fatal(err)
@@ -135,14 +111,7 @@ spec:
 // dbManagerClient speaks to the DB manager as the user's programs do.
 func (s *server) dbManagerClient(t *testing.T) v1beta1.DBManagerClient {
 	t.Helper()
-	slices := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
-	slice, err := s.client().Resource(slices).Namespace("kubeflow").Get(t.Context(), "katib-db-manager", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoints, _, _ := unstructured.NestedSlice(slice.Object, "endpoints")
-	addresses, _, _ := unstructured.NestedStringSlice(endpoints[0].(map[string]any), "addresses")
-	conn, err := grpc.NewClient(net.JoinHostPort(addresses[0], "6789"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(s.dbManager(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

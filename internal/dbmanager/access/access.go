@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -85,7 +85,7 @@ func (k *Kubernetes) namespace(ctx context.Context, name string, verb dbmanager.
 // find reads the trial, also one that is too new for a cache.
 func (k *Kubernetes) find(ctx context.Context, namespace, name string) (*v1beta1.Trial, error) {
 	t, key := &v1beta1.Trial{}, client.ObjectKey{Namespace: namespace, Name: name}
-	if len(path.IsValidPathSegmentName(namespace))+len(path.IsValidPathSegmentName(name)) > 0 {
+	if len(content.IsPathSegmentName(namespace))+len(content.IsPathSegmentName(name)) > 0 {
 		return nil, status.Errorf(codes.NotFound, "no trial can have the name %.300q in namespace %.300q", name, namespace)
 	}
 	err := k.Trials.Get(ctx, key, t)
