@@ -94,6 +94,10 @@ func (c *Collector) observer(log klog.Logger, spec *Spec, s Subject) (Observer, 
 		return c.directory(spec, s, func(file string, units framer, parser parser) *Stream {
 			return stream(run+file, units, parser)
 		}), nil
+	case Prometheus:
+		// What a program serves ends with it: each run is a source of its own.
+		source := fmt.Sprintf("%s/%d/page", run, s.Attempt)
+		return c.scraper(spec, s, stream(source, &lines{breaks: "\n", max: c.config.MaxLine}, &jsonLines{spec.Metrics}))
 	}
 	return nil, fmt.Errorf("metrics collector %q is not known", spec.Kind)
 }

@@ -31,6 +31,13 @@ type Config struct {
 	// many event files are read.
 	WalkInterval         time.Duration
 	MaxEntries, MaxFiles int
+	// ScrapeInterval is how often a page of metrics is read, of a run that is
+	// five times as old; of a younger one up to five times as often.
+	// ScrapeTimeout is how long one reading may take, ScrapePatience how long a
+	// program may take to serve the page before the user is told, and MaxPage
+	// the most bytes that a page may have.
+	ScrapeInterval, ScrapeTimeout, ScrapePatience time.Duration
+	MaxPage                                       int64
 }
 
 // DefaultConfig returns the bounds for normal use. A fifth of a second is
@@ -38,11 +45,13 @@ type Config struct {
 // are more than a chart can show and some 10 MB on disk; 5,000 waiting points are
 // some 500 kB in memory; and 8 MiB are read again in a tenth of a second.
 // A record of 16 MiB holds the numbers of any step beside some images; a walk
-// over 10,000 files takes some 10 ms.
+// over 10,000 files takes some 10 ms. A page of a thousand metrics has some
+// 100 kB, and is read in some milliseconds.
 func DefaultConfig() Config {
 	return Config{
 		Interval: 200 * time.Millisecond, MaxLine: 1 << 20, MaxPoints: 100_000, MaxWaiting: 5_000, MaxBehind: 8 << 20,
 		MaxRecord: 16 << 20, WalkInterval: time.Second, MaxEntries: 100_000, MaxFiles: 1_000,
+		ScrapeInterval: time.Second, ScrapeTimeout: time.Second, ScrapePatience: 10 * time.Second, MaxPage: 8 << 20,
 	}
 }
 

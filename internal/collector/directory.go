@@ -38,8 +38,12 @@ func (c *Collector) directory(spec *Spec, s Subject, stream func(file string, un
 	d := &directory{config: c.config, inside: path.Clean(spec.Path), warn: s.Warn, seen: newTags(spec.Metrics), stored: c.stored(spec.Trial), files: map[string]*tail{}}
 	d.root, d.own = s.HostPath(d.inside)
 	d.stream = func(file string) *Stream {
+		told := false
 		units := &records{max: c.config.MaxRecord, damaged: func(from, to int64) {
-			d.warn(fmt.Sprintf("event file %s is damaged: bytes %d to %d were left out", file, from, to))
+			if !told {
+				told = true
+				d.warn(fmt.Sprintf("event file %s is damaged: bytes %d to %d are left out, and what is damaged after them", file, from, to))
+			}
 		}}
 		return stream(file, units, &events{dir: path.Dir(file), seen: d.seen, warn: func(err error) {
 			d.warn(fmt.Sprintf("event file %s: %v", file, err))
