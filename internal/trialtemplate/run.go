@@ -4,7 +4,6 @@ package trialtemplate
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,8 +17,9 @@ import (
 //
 // When it is a batch Job, its Pods carry the trial's labels and the label
 // v1beta1.LabelTrial, its primary container has the environment variable
-// v1beta1.EnvTrialName, and a directory of metrics files lies on an emptyDir
-// volume. That is all that the metrics collector needs.
+// v1beta1.EnvTrialName, a directory of metrics files lies on an emptyDir volume,
+// and a collector of the user's runs beside it. That is all that collecting
+// metrics needs.
 func RunObject(trial *v1beta1.Trial) (*unstructured.Unstructured, error) {
 	if trial.Spec.RunSpec == nil {
 		return nil, fmt.Errorf("cannot make the run object of trial %s: spec.runSpec is empty", trial.Name)
@@ -68,45 +68,10 @@ func stamp(job *unstructured.Unstructured, trial *v1beta1.Trial) error {
 		return err
 	}
 	setEnv(container, v1beta1.EnvTrialName, trial.Name)
-	if dir := metricsDirectory(&trial.Spec.MetricsCollector); dir != "" && primary {
-		mountMetrics(pod, container, dir)
+	if !primary {
+		return nil
 	}
-	return nil
-}
-
-// metricsDirectory is the directory of the files that hold metrics, "" when
-// metrics do not come from files.
-func metricsDirectory(c *v1beta1.MetricsCollectorSpec) string {
-	if c.Collector == nil || c.Source == nil || c.Source.FileSystemPath == nil {
-		return ""
-	}
-	file := c.Source.FileSystemPath
-	switch c.Collector.Kind {
-	case v1beta1.FileCollector:
-		return path.Dir(file.Path)
-	case v1beta1.TfEventCollector:
-		return path.Clean(file.Path)
-	case v1beta1.CustomCollector:
-		if file.Kind == v1beta1.FileKind {
-			return path.Dir(file.Path)
-		}
-		return path.Clean(file.Path)
-	}
-	return ""
-}
-
-// mountMetrics mounts an emptyDir at dir, unless something is mounted there.
-func mountMetrics(pod, container map[string]any, dir string) {
-	mounts, _ := container["volumeMounts"].([]any)
-	for _, m := range mounts {
-		m, _ := m.(map[string]any)
-		if at, _ := m["mountPath"].(string); at != "" && path.Clean(at) == dir {
-			return
-		}
-	}
-	container["volumeMounts"] = append(mounts, map[string]any{"name": v1beta1.MetricsVolume, "mountPath": dir})
-	volumes, _ := pod["volumes"].([]any)
-	pod["volumes"] = append(volumes, map[string]any{"name": v1beta1.MetricsVolume, "emptyDir": map[string]any{}})
+	return prepareCollection(pod, container, trial)
 }
 
 // setEnv gives a container an environment variable, in place of one of the

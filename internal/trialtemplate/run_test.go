@@ -3,6 +3,7 @@
 package trialtemplate
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,6 +79,57 @@ func TestRunObjectStampsJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := tree(t, "apiVersion: batch/v1\nkind: Job\nmetadata: {name: tune-a1, namespace: ns}\nspec: {template: "+c.want+"}")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("RunObject (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, trial); diff != "" {
+				t.Errorf("RunObject changed the trial:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRunObjectAddsCollector checks the Pod of a trial with a collector of the
+// user's.
+func TestRunObjectAddsCollector(t *testing.T) {
+	t.Parallel()
+	const custom = `{collector: {kind: Custom, customCollector: {name: mine, image: i%s}}, source: {fileSystemPath: {path: /logs/m.log, kind: File}}}`
+	const env = `env: [{name: KATIB_TRIAL_NAME, value: tune-a1}]`
+	const mount = `volumeMounts: [{name: metrics-volume, mountPath: /logs}]`
+	const volumes = `volumes: [{name: metrics-volume, emptyDir: {}}]`
+	cases := []struct {
+		reason, collector, pod string // pod is the template's beside its containers
+		collected, want        string // the collector's fields and the Pod's
+	}{
+		{"it shares the directory, knows the trial, and is a sidecar", "", "",
+			`lifecycle: {preStop: {sleep: {seconds: 5}}}, ` + mount, `shareProcessNamespace: true, ` + volumes},
+		{"a Pod may give it less time", "", "terminationGracePeriodSeconds: 2, ",
+			`lifecycle: {preStop: {sleep: {seconds: 2}}}, ` + mount, `terminationGracePeriodSeconds: 2, shareProcessNamespace: true, ` + volumes},
+		{"or none", "", "terminationGracePeriodSeconds: 0, ",
+			`lifecycle: {}, ` + mount, `terminationGracePeriodSeconds: 0, shareProcessNamespace: true, ` + volumes},
+		{"its own hook stays", ", lifecycle: {preStop: {exec: {command: [c]}}}", "",
+			`lifecycle: {preStop: {exec: {command: [c]}}}, ` + mount, `shareProcessNamespace: true, ` + volumes},
+		{"its own mount stays", ", volumeMounts: [{name: v, mountPath: /logs/}]", "",
+			`lifecycle: {preStop: {sleep: {seconds: 5}}}, volumeMounts: [{name: v, mountPath: /logs/}]`, `shareProcessNamespace: true, ` + volumes},
+		{"a Pod that sees the host's processes sees its own", "", "hostPID: true, ",
+			`lifecycle: {preStop: {sleep: {seconds: 5}}}, ` + mount, `hostPID: true, ` + volumes},
+		{"what the Pod says of processes stays", "", "shareProcessNamespace: false, ",
+			`lifecycle: {preStop: {sleep: {seconds: 5}}}, ` + mount, `shareProcessNamespace: false, ` + volumes},
+	}
+	for _, c := range cases {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			run := "{apiVersion: batch/v1, kind: Job, spec: {template: {spec: {" + c.pod + "initContainers: [{name: first}], containers: [{name: main}]}}}}"
+			trial := trial(t, run, fmt.Sprintf(custom, c.collector))
+			trial.Labels = nil
+			before := trial.DeepCopy()
+			got, err := RunObject(trial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tree(t, `{apiVersion: batch/v1, kind: Job, metadata: {name: tune-a1, namespace: ns}, spec: {template: {metadata: {labels: {katib.kubeflow.org/trial: tune-a1}}, spec: {`+
+				c.want+`, containers: [{name: main, `+env+`, `+mount+`}], initContainers: [{name: first}, {name: mine, image: i, restartPolicy: Always, resources: {}, `+
+				env+`, `+c.collected+`}]}}}}`)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("RunObject (-want +got):\n%s", diff)
 			}
