@@ -42,6 +42,14 @@ build: ## Build bin/diwan
 	@go mod download
 	@go build -v -ldflags '$(LDFLAGS)' -o bin/diwan ./cmd/diwan 2>&1 | $(COUNT)
 
+# Tests start database servers of their own. Where these are not installed, they
+# are skipped, unless CI=true.
+.PHONY: databases
+databases: ## Install PostgreSQL and MariaDB for the tests, from Debian's packages
+	@if [ ! -x /usr/sbin/mariadbd ] || [ ! -x /usr/bin/my_print_defaults ] || ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql mariadb-server-core mariadb-client-core; \
+	fi
+
 .PHONY: test
 test: test-lint test-race test-cluster ## Run every test
 

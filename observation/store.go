@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Trial names a trial across namespaces.
+// Trial names a trial across namespaces. Neither name is longer than 255 bytes.
 type Trial struct {
 	Namespace, Name string
 }
@@ -33,7 +33,7 @@ type Point struct {
 
 // Batch is what one source yielded between two of its byte offsets.
 type Batch struct {
-	// Source names the source within its trial, not empty.
+	// Source names the source within its trial: not empty, at most 2,000 bytes.
 	Source string
 	// From is the offset of the first byte that this batch covers, To that of
 	// the first byte after it: 0 ≤ From ≤ To.
@@ -69,8 +69,9 @@ type Store interface {
 	// Append stores a batch and moves its source's offset from b.From to b.To.
 	// Either both happen or neither. The error is an [*OffsetError] when the
 	// source's offset is not b.From; then nothing was stored, and the caller
-	// goes on from OffsetError.Have. After an error of the context the batch
-	// may still be stored: Offset tells.
+	// goes on from OffsetError.Have. After an error of the context, or
+	// ErrClosed, the batch may still be stored: Offset tells. After any other
+	// error it is not.
 	Append(ctx context.Context, t Trial, b Batch) error
 
 	// Offset returns the offset up to which a source is stored, 0 for a source
@@ -96,11 +97,29 @@ type Store interface {
 	Close() error
 }
 
+// maxName and maxSource bound the bytes of a trial's namespace and name, and of
+// a source's name: databases bound what an index holds.
+const maxName, maxSource = 255, 2000
+
+// Check returns what is wrong with the name of a trial that points are to be
+// stored of, or nil.
+func (t Trial) Check() error {
+	switch {
+	case len(t.Namespace) > maxName || len(t.Name) > maxName:
+		return fmt.Errorf("namespace or name of the trial is longer than %d bytes", maxName)
+	case !isText(t.Namespace) || !isText(t.Name):
+		return fmt.Errorf("trial %q: %w", t, errText)
+	}
+	return nil
+}
+
 // Check returns what is wrong with a batch whatever its store holds, or nil.
 func (b Batch) Check() error {
 	switch {
 	case b.Source == "":
 		return errors.New("batch names no source")
+	case len(b.Source) > maxSource:
+		return fmt.Errorf("source %.80q… is longer than %d bytes", b.Source, maxSource)
 	case b.From < 0 || b.To < b.From:
 		return fmt.Errorf("batch covers bytes %d to %d: want 0 ≤ from ≤ to", b.From, b.To)
 	case b.From == b.To && len(b.Points) > 0:

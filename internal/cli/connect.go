@@ -79,8 +79,13 @@ func (o *options) connectRemote() (*target, error) {
 
 // start runs the local cluster within this command.
 func (o *options) start(ctx context.Context, home localcluster.Home, step func(string)) (*target, error) {
+	store, err := o.storeLocation()
+	if err != nil {
+		return nil, err
+	}
 	config := localcluster.DefaultConfig(home)
 	config.Progress = step
+	config.Store = store
 	cluster, err := localcluster.Start(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -25,12 +23,11 @@ import (
 	"diwan.dev/diwan/internal/dbmanager/access"
 	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
-	"diwan.dev/diwan/observation/sqlite"
+	"diwan.dev/diwan/observation/stores"
 )
 
 // operatorFlags are the flags of `diwan operator`.
 type operatorFlags struct {
-	store           string
 	webhookAddress  string
 	webhookCerts    string
 	metricsAddress  string
@@ -48,12 +45,14 @@ func (a *app) operator() *cobra.Command {
 		Short: "Run the controllers against a cluster",
 		Long: `Operator runs Diwan's controllers and admission webhooks, and nothing else. Within a
 cluster it uses the credentials of its Pod, outside those of the kubeconfig. It takes
-the place of Katib's controller: run only one of the two in a cluster.`,
+the place of Katib's controller: run only one of the two in a cluster.
+
+` + storeHelp,
 		Example: `  # Against the cluster that kubectl talks to, without webhooks.
   diwan operator --store sqlite:/var/lib/diwan/observations.db
 
-  # In a cluster, one of several replicas.
-  diwan operator --leader-elect --webhook-certs /certs --store sqlite:/data/observations.db`,
+  # In a cluster, one of several replicas, with a store that they share.
+  diwan operator --leader-elect --webhook-certs /certs --store @/secrets/store`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
@@ -67,7 +66,7 @@ the place of Katib's controller: run only one of the two in a cluster.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.store, "store", "", "where metrics are kept: sqlite:PATH (required)")
+	a.options.addStore(command, "required")
 	flags.StringVar(&f.webhookAddress, "webhook-address", ":8443", "address where the API server's questions are answered")
 	flags.StringVar(&f.webhookCerts, "webhook-certs", "", "directory with tls.crt and tls.key for the webhooks; no webhooks if empty")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "0", "address of Prometheus metrics; 0 for none")
@@ -81,16 +80,19 @@ the place of Katib's controller: run only one of the two in a cluster.`,
 
 // operate runs the controllers until ctx ends.
 func (a *app) operate(ctx context.Context, f operatorFlags) error {
-	path, err := storePath(f.store)
+	location, err := a.options.storeLocation()
 	if err != nil {
 		return err
+	}
+	if location == "" {
+		return usagef("--store is missing: say where metrics are kept, such as --store sqlite:/var/lib/diwan/observations.db")
 	}
 	ctrl.SetLogger(klog.Background())
 	credentials, err := a.operatorCredentials()
 	if err != nil {
 		return err
 	}
-	store, err := openStore(ctx, path)
+	store, err := stores.Open(ctx, location)
 	if err != nil {
 		return err
 	}
@@ -158,26 +160,6 @@ func (a *app) operatorCredentials() (*rest.Config, error) {
 		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
 	}
 	return config, nil
-}
-
-// storePath is the path of the SQLite file that --store names.
-func storePath(name string) (string, error) {
-	path, ok := strings.CutPrefix(name, "sqlite:")
-	switch {
-	case name == "":
-		return "", usagef("--store is missing: name the file of the metrics, such as --store sqlite:/var/lib/diwan/observations.db")
-	case !ok || path == "":
-		return "", usagef("cannot use --store %s: the form is sqlite:PATH", name)
-	}
-	return path, nil
-}
-
-// openStore opens the observation store in a file, and makes its directory.
-func openStore(ctx context.Context, path string) (observation.Store, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("cannot create the directory of --store: %w", err)
-	}
-	return sqlite.Open(ctx, path)
 }
 
 // listenTLS listens with the certificate of a directory, which watch reads again when it changes.

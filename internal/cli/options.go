@@ -17,6 +17,7 @@ type options struct {
 	namespace  string
 	context    string
 	kubeconfig string
+	store      string // only where a command has addStore
 	output     string
 	quiet      bool
 	verbose    bool

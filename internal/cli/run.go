@@ -33,7 +33,9 @@ A FILE is a YAML or JSON file with any Kubernetes objects, a directory of such
 files, or - for standard input. Programs start in the directory of their manifest.
 
 Running the same files again goes on where it was left. Ctrl-C once stops, twice
-stops at once; nothing that was finished is lost either way.`,
+stops at once; nothing that was finished is lost either way.
+
+--store, as of ` + "`diwan up`" + `, counts where this command starts the local cluster.`,
 		Example: `  # Tune a model, and keep the result as JSON.
   diwan run examples/quickstart/experiment.yaml -o json > result.json
 
@@ -57,6 +59,7 @@ stops at once; nothing that was finished is lost either way.`,
 			return r.main(ctx, args)
 		},
 	}
+	a.options.addStore(command, "a file in the home")
 	command.Flags().BoolVar(&r.restart, "restart", false, "delete the objects first, with all their results, and start anew")
 	return command
 }
@@ -90,6 +93,9 @@ func (r *runner) main(ctx context.Context, files []string) error {
 		t, err := r.options.connect(ctx, r.show.step)
 		if err != nil {
 			return r.interrupted(ctx, nil, err)
+		}
+		if r.options.store != "" && t.owned == nil {
+			r.show.note("--store has no effect: the cluster runs already, and has its store")
 		}
 		err = r.inCluster(ctx, t)
 		if errors.Is(err, errOwnerEnded) && ctx.Err() == nil {

@@ -21,7 +21,9 @@ func (a *app) up() *cobra.Command {
 		Short: "Run the local cluster until interrupted",
 		Long: `Up runs the local cluster: a Kubernetes API server with its storage, controllers and
 scheduler, and a node that runs Pods as processes of this machine. Experiments that
-were left unfinished go on. Ctrl-C stops it; the next start goes on where it was.`,
+were left unfinished go on. Ctrl-C stops it; the next start goes on where it was.
+
+` + storeHelp,
 		Example: `  diwan up &
   diwan kubectl get pods
 
@@ -38,6 +40,7 @@ were left unfinished go on. Ctrl-C stops it; the next start goes on where it was
 			return a.keepUp(ctx, flags)
 		},
 	}
+	a.options.addStore(cmd, "a file in the home")
 	cmd.Flags().IntVar(&flags.port, "port", 0, "loopback port of the API server; 0 keeps the last one, or takes a free one")
 	cmd.Flags().StringVar(&flags.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 	return cmd
@@ -55,12 +58,17 @@ func (a *app) keepUp(ctx context.Context, flags upFlags) error {
 	if err != nil {
 		return err
 	}
+	store, err := a.options.storeLocation()
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
 	show := newDisplay(a.streams.Err, a.options.quiet)
 	defer show.close()
 	config := localcluster.DefaultConfig(home)
 	config.Progress = show.step
 	config.Port = flags.port
+	config.Store = store
 	if flags.pprof != "" {
 		stop, err := serveProfiles(flags.pprof)
 		if err != nil {

@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"diwan.dev/diwan/internal/node/network"
+	"diwan.dev/diwan/observation"
+	"diwan.dev/diwan/observation/stores"
 )
 
 // Cluster is a running local cluster. Stop ends it.
@@ -57,7 +60,12 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	c.onStop(logs)
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
 
-	if err := c.startControlPlane(ctx, cfg, progress); err != nil {
+	// First of all, so that a store that is not to be had costs no start.
+	store, err := c.openStore(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.startControlPlane(ctx, cfg, store, progress); err != nil {
 		return nil, err
 	}
 	return c, c.background(ctx, func(ctx context.Context) (func(), error) {
@@ -68,8 +76,23 @@ func Start(ctx context.Context, cfg Config) (_ *Cluster, err error) {
 	})
 }
 
+// openStore opens the observation store.
+func (c *Cluster) openStore(ctx context.Context, cfg Config) (observation.Store, error) {
+	database, err := stores.Open(ctx, cmp.Or(cfg.Store, "sqlite:"+cfg.Home.Path("observations.db")))
+	if err != nil {
+		return nil, err
+	}
+	store := observation.Announce(database)
+	c.onStop(func() {
+		if err := store.Close(); err != nil {
+			c.fail(err)
+		}
+	})
+	return store, nil
+}
+
 // startControlPlane starts everything, first to last.
-func (c *Cluster) startControlPlane(ctx context.Context, cfg Config, progress func(string)) error {
+func (c *Cluster) startControlPlane(ctx context.Context, cfg Config, store observation.Store, progress func(string)) error {
 	var err error
 	if c.plan, err = network.PlanFor(string(cfg.Home)); err != nil {
 		return err
@@ -117,7 +140,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, cfg Config, progress fu
 		<-api.done
 		c.fail(fmt.Errorf("kube-apiserver ended: %w", errors.Join(api.err, errors.New("see "+cfg.Home.Path("diwan.log")))))
 	}()
-	return c.startComponents(ctx, cfg, progress)
+	return c.startComponents(ctx, cfg, store, progress)
 }
 
 // fail reports that a part of the cluster ended; the first report counts.

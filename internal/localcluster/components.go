@@ -20,11 +20,10 @@ import (
 	"diwan.dev/diwan/internal/admission"
 	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
-	"diwan.dev/diwan/observation/sqlite"
 )
 
 // startComponents starts what lives on the API.
-func (c *Cluster) startComponents(ctx context.Context, cfg Config, progress func(string)) error {
+func (c *Cluster) startComponents(ctx context.Context, cfg Config, store observation.Store, progress func(string)) error {
 	progress("installing resources")
 	hooks, target, err := c.listenForWebhooks()
 	if err != nil {
@@ -48,16 +47,6 @@ func (c *Cluster) startComponents(ctx context.Context, cfg Config, progress func
 		return err
 	}
 	progress("starting the operator")
-	database, err := sqlite.Open(ctx, cfg.Home.Path("observations.db"))
-	if err != nil {
-		return err
-	}
-	store := observation.Announce(database)
-	c.onStop(func() {
-		if err := store.Close(); err != nil {
-			c.fail(err)
-		}
-	})
 	op, err := c.startOperator(ctx, cfg, store, hooks)
 	if err != nil {
 		return err

@@ -15,6 +15,9 @@ type Config struct {
 	Port int
 	// NodeName is the name of the node object. Default "laptop".
 	NodeName string
+	// Store is where metrics are kept, as package stores reads it. "", the
+	// default, is a file in the home. A home does not remember it.
+	Store string
 	// StopGrace bounds how long a stop waits for containers to end after
 	// SIGTERM before they are killed. Default 5 s.
 	StopGrace time.Duration

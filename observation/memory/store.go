@@ -8,6 +8,7 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -41,7 +42,7 @@ type sourced struct {
 
 // Append implements [observation.Store].
 func (s *Store) Append(ctx context.Context, t observation.Trial, b observation.Batch) error {
-	if err := b.Check(); err != nil {
+	if err := errors.Join(t.Check(), b.Check()); err != nil {
 		return fmt.Errorf("cannot append to trial %s: %w", t, err)
 	}
 	return s.write(ctx, func() error {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package postgres_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"testing"
+
+	"diwan.dev/diwan/observation"
+	"diwan.dev/diwan/observation/observationtest"
+	"diwan.dev/diwan/observation/observationtest/database"
+	"diwan.dev/diwan/observation/postgres"
+)
+
+func TestMain(m *testing.M) { os.Exit(database.Postgres().Main(m.Run)) }
+
+// opener opens stores on the shared server, one for each directory.
+func opener(t testing.TB) observationtest.Open {
+	server := database.Postgres().Shared(t)
+	return func(ctx context.Context, dir string) (observation.Store, error) {
+		location, err := database.Within(ctx, server, fmt.Sprintf("test_%x", sha256.Sum256([]byte(dir)))[:40])
+		if err != nil {
+			return nil, err
+		}
+		return postgres.Open(ctx, location)
+	}
+}
+
+func TestDurable(t *testing.T) {
+	t.Parallel()
+	observationtest.RunDurable(t, opener(t))
+}
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	observationtest.Run(t, opener(t))
+}
