@@ -52,7 +52,7 @@ func renderFirst(t *testing.T, e *v1beta1.Experiment, maps trialtemplate.ConfigM
 	if err != nil {
 		t.Fatal(err)
 	}
-	template, err := trialtemplate.Load(t.Context(), e.Spec.TrialTemplate, maps)
+	template, err := trialtemplate.Load(t.Context(), &e.Spec, maps)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,15 +9,17 @@ package searchspace
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/optimize"
 )
 
-// Of returns the space that an experiment searches: that of its parameters, or
-// of the architectures that its nasConfig allows. The error names the parameter
-// or operation and what is wrong with it.
+// Of returns the space that an experiment searches: that of its parameters,
+// those points of it that satisfy its constraints, or that of the architectures
+// that its nasConfig allows. The error names the parameter, constraint or
+// operation and what is wrong with it; a *field.Error also where it is.
 func Of(spec *v1beta1.ExperimentSpec) (*optimize.Space, error) {
 	if spec.NasConfig != nil {
 		return architectures(spec)
@@ -29,7 +31,38 @@ func Of(spec *v1beta1.ExperimentSpec) (*optimize.Space, error) {
 	if a := spec.Algorithm; a != nil {
 		parameters = optimize.ForAlgorithm(a.AlgorithmName, Settings(a.AlgorithmSettings), parameters)
 	}
-	return optimize.NewSpace(parameters...)
+	space, err := optimize.NewSpace(parameters...)
+	if err != nil || len(spec.ParameterConstraints) == 0 {
+		return space, err
+	}
+	path := field.NewPath("spec", "parameterConstraints")
+	constraints := make([]optimize.Constraint, len(spec.ParameterConstraints))
+	for i, text := range spec.ParameterConstraints {
+		if constraints[i], err = constraint(text, parameters); err != nil {
+			return nil, field.Invalid(path.Index(i), text, err.Error())
+		}
+	}
+	if space, err = space.Constrained(constraints...); err != nil {
+		return nil, field.Invalid(path, field.OmitValueType{}, err.Error())
+	}
+	return space, nil
+}
+
+// Initial returns the points with which an experiment's search begins.
+func Initial(spec *v1beta1.ExperimentSpec, space *optimize.Space) ([]optimize.Point, error) {
+	points := make([]optimize.Point, len(spec.InitialTrials))
+	for i, t := range spec.InitialTrials {
+		path := field.NewPath("spec", "initialTrials").Index(i)
+		point, err := Point(space, t.ParameterAssignments)
+		if err != nil {
+			return nil, field.Invalid(path, field.OmitValueType{}, err.Error())
+		}
+		if !space.Feasible(point) {
+			return nil, field.Invalid(path, field.OmitValueType{}, "it does not satisfy spec.parameterConstraints")
+		}
+		points[i] = point
+	}
+	return points, nil
 }
 
 func parameters(specs []v1beta1.ParameterSpec) ([]optimize.Parameter, error) {
@@ -47,6 +80,9 @@ func parameters(specs []v1beta1.ParameterSpec) ([]optimize.Parameter, error) {
 		}.Parameter()
 		if err != nil {
 			return nil, err
+		}
+		if p.When != nil {
+			parameter = parameter.When(p.When.Parameter, p.When.Values...)
 		}
 		all = append(all, parameter)
 	}
@@ -93,6 +129,9 @@ func Check(spec *v1beta1.ExperimentSpec) error {
 	}
 	space, err := Of(spec)
 	if err != nil {
+		return err
+	}
+	if _, err := Initial(spec, space); err != nil {
 		return err
 	}
 	return optimize.CheckSettings(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings),

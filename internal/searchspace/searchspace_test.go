@@ -147,3 +147,125 @@ func TestUnusableArchitectures(t *testing.T) {
 		})
 	}
 }
+
+// TestConstraints keeps, of the 48 points of the space, those that satisfy an
+// expression.
+func TestConstraints(t *testing.T) {
+	t.Parallel()
+	for text, c := range map[string]struct {
+		points uint64
+		err    string
+		reason string
+	}{
+		"layers <= 3":                            {points: 24, reason: "an int"},
+		"lr * 10 + layers > 4":                   {points: 36, reason: "numbers of any type go together"},
+		"layers % 2 == 0":                        {points: 24, reason: "ints have a remainder"},
+		`optimizer == "adam" or batch == 16`:     {points: 36, reason: "texts, and numbers of a list"},
+		`optimizer in ["adam"]`:                  {points: 24, reason: "lists"},
+		`max(lr, 0.2) < 0.25 && abs(-1) == 1`:    {points: 32, reason: "functions"},
+		`$env["layers"] == 2`:                    {points: 12, reason: "a name that is no identifier is written so"},
+		"1 / (layers - 2) > 0":                   {points: 48, reason: "what is divided by 0 is infinite"},
+		"layers":                                 {err: "bool", reason: "want true or false"},
+		"layers <":                               {err: "parameterConstraints[0]", reason: "no expression"},
+		"width < 3":                              {err: "width", reason: "no such parameter"},
+		"layers > 9":                             {err: "no point satisfies", reason: "nothing is left"},
+		"true":                                   {err: "names no parameter", reason: "it says nothing"},
+		"layers in 1..1000000000":                {err: "range", reason: "what is hostile is refused"},
+		`all([1], layers > #)`:                   {err: "loop", reason: "loops are"},
+		"$env[optimizer] == 1":                   {err: "$env", reason: "what it mentions must be known"},
+		"layers > " + strings.Repeat("1+", 4096): {err: "bytes", reason: "and what is long"},
+	} {
+		t.Run(c.reason, func(t *testing.T) {
+			t.Parallel()
+			space, err := searchspace.Of(&v1beta1.ExperimentSpec{Parameters: parameters(), ParameterConstraints: []string{text}})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Fatalf("%s: Of() = %v, want an error with %q", text, err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if size, _ := space.Size(); size != c.points {
+				t.Errorf("%s: %d points, want %d", text, size, c.points)
+			}
+		})
+	}
+}
+
+// TestConditions checks that a parameter exists where its condition holds, and
+// that a constraint says nothing of points without it.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	p := parameters()
+	p[0].When = &v1beta1.ParameterCondition{Parameter: "optimizer", Values: []string{"sgd"}}
+	space, err := searchspace.Of(&v1beta1.ExperimentSpec{Parameters: p, ParameterConstraints: []string{"lr < 0.25"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 4·2 for layers and batch: with adam once, with sgd for two values of lr.
+	if size, finite := space.Size(); !finite || size != 8+16 {
+		t.Errorf("%d points, want 24", size)
+	}
+	for i := range uint64(24) {
+		point := space.At(i)
+		if has := point.Active("lr"); has != (point.Text("optimizer") == "sgd") || has != (len(searchspace.Assignments(point)) == 4) {
+			t.Errorf("point %v has lr: %v", searchspace.Assignments(point), has)
+		}
+	}
+	for _, c := range []struct {
+		condition v1beta1.ParameterCondition
+		want      string
+	}{
+		{v1beta1.ParameterCondition{Parameter: "optimizer", Values: []string{"rmsprop"}}, "rmsprop"},
+		{v1beta1.ParameterCondition{Parameter: "lr", Values: []string{"0.1"}}, "lr"},
+	} {
+		p[0].When = &c.condition
+		if _, err := searchspace.Of(&v1beta1.ExperimentSpec{Parameters: p}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("condition %v: got %v, want an error with %q", c.condition, err, c.want)
+		}
+	}
+}
+
+func TestInitial(t *testing.T) {
+	t.Parallel()
+	assign := func(pairs ...string) (out v1beta1.InitialTrial) {
+		for i := 0; i < len(pairs); i += 2 {
+			out.ParameterAssignments = append(out.ParameterAssignments, v1beta1.ParameterAssignment{Name: pairs[i], Value: pairs[i+1]})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		reason, want string
+		trial        v1beta1.InitialTrial
+	}{
+		{"a point of the space", "", assign("lr", "0.2", "layers", "3", "batch", "16", "optimizer", "sgd")},
+		{"a value is missing", `"optimizer" has no value`, assign("lr", "0.2", "layers", "3", "batch", "16")},
+		{"a value outside", "9", assign("lr", "0.2", "layers", "9", "batch", "16", "optimizer", "sgd")},
+		{"unknown", "width", assign("width", "1")},
+		{"a constraint is violated", "parameterConstraints", assign("lr", "0.2", "layers", "5", "batch", "16", "optimizer", "sgd")},
+	} {
+		spec := &v1beta1.ExperimentSpec{
+			Parameters: parameters(), ParameterConstraints: []string{"layers < 5"}, InitialTrials: []v1beta1.InitialTrial{c.trial},
+			Algorithm: &v1beta1.AlgorithmSpec{AlgorithmName: "random"},
+		}
+		err := searchspace.Check(spec)
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "spec.initialTrials[0]")) {
+			t.Errorf("%s: Check() = %v, want an error with %q", c.reason, err, c.want)
+		}
+	}
+}
+
+// FuzzConstraint looks for expressions that panic or do not end.
+func FuzzConstraint(f *testing.F) {
+	for _, text := range []string{"layers <= 3", `optimizer == "sgd"`, `$env["lr"] > 0 ? batch : 1`, "layers ?? 1", "[1][layers] == 2", "{a: layers}.a > 1", "1 ** layers > 0"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		space, err := searchspace.Of(&v1beta1.ExperimentSpec{Parameters: parameters(), ParameterConstraints: []string{text}})
+		if err == nil && space == nil {
+			t.Error("neither a space nor an error")
+		}
+	})
+}

@@ -64,22 +64,55 @@ var quotedArgument = regexp.MustCompile(`^(--?[\w.-]+=)"(\$\{trialParameters\.[^
 // is none.
 func unquote(text string) string { return quotedArgument.ReplaceAllString(text, "$1$2") }
 
+// values are those of placeholders by name.
+type values map[string]value
+
+// value is what a placeholder stands for.
+type value struct {
+	text   string
+	absent bool // the trial does not have the parameter
+}
+
+// lookup returns the text of a placeholder, if it is known.
+func (v values) lookup(name string) (string, bool) {
+	found, ok := v[name]
+	return found.text, ok
+}
+
+// leavesOut reports whether an item of a list says nothing in a trial: it has no
+// blanks, and placeholders, all of them for parameters that the trial lacks.
+func (v values) leavesOut(item string) bool {
+	absent, others := 0, strings.ContainsAny(item, " \t\r\n")
+	expand(item, func(name string) (string, bool) {
+		if v[name].absent {
+			absent++
+		} else {
+			others = true
+		}
+		return "", true
+	})
+	return absent > 0 && !others
+}
+
 // expandTree returns a copy of a JSON tree with every string expanded, keys of
 // objects included, and quotes for a shell taken away.
-func expandTree(node any, value func(name string) (string, bool)) any {
+func expandTree(node any, v values) any {
 	switch n := node.(type) {
 	case string:
-		return expand(unquote(n), value)
+		return expand(unquote(n), v.lookup)
 	case map[string]any:
 		out := make(map[string]any, len(n))
-		for k, v := range n {
-			out[expand(k, value)] = expandTree(v, value)
+		for key, each := range n {
+			out[expand(key, v.lookup)] = expandTree(each, v)
 		}
 		return out
 	case []any:
-		out := make([]any, len(n))
-		for i, v := range n {
-			out[i] = expandTree(v, value)
+		out := make([]any, 0, len(n))
+		for _, each := range n {
+			if text, ok := each.(string); ok && v.leavesOut(text) {
+				continue
+			}
+			out = append(out, expandTree(each, v))
 		}
 		return out
 	default:
@@ -91,15 +124,35 @@ func expandTree(node any, value func(name string) (string, bool)) any {
 // once.
 func namesIn(t *Template) []string {
 	var names []string
-	collect := func(name string) (string, bool) {
-		names = append(names, name)
-		return "", false
-	}
 	if t.text != "" {
-		expand(t.text, collect)
+		names = placeholdersOf(t.text)
 	} else {
-		expandTree(t.tree.Object, collect)
+		names = placeholdersOfTree(t.tree.Object, nil)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func placeholdersOf(text string) (names []string) {
+	expand(text, func(name string) (string, bool) {
+		names = append(names, name)
+		return "", false
+	})
+	return names
+}
+
+func placeholdersOfTree(node any, names []string) []string {
+	switch n := node.(type) {
+	case string:
+		return append(names, placeholdersOf(n)...)
+	case map[string]any:
+		for key, each := range n {
+			names = placeholdersOfTree(each, append(names, placeholdersOf(key)...))
+		}
+	case []any:
+		for _, each := range n {
+			names = placeholdersOfTree(each, names)
+		}
+	}
+	return names
 }

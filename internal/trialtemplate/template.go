@@ -27,14 +27,24 @@ type Template struct {
 	tree *unstructured.Unstructured
 	// text is the template of a ConfigMap, and empty for one in the spec.
 	text string
+	// conditional are the parameters of the search space that only some trials
+	// have.
+	conditional map[string]bool
 }
 
-// Load returns the template that t describes. configMaps is asked only when the
-// template is in a ConfigMap. The template shares t's memory.
-func Load(ctx context.Context, t *v1beta1.TrialTemplate, configMaps ConfigMaps) (*Template, error) {
+// Load returns the template of an experiment, which has one. configMaps is
+// asked only when the template is in a ConfigMap. The template shares the
+// experiment's memory.
+func Load(ctx context.Context, e *v1beta1.ExperimentSpec, configMaps ConfigMaps) (*Template, error) {
+	t, conditional := e.TrialTemplate, map[string]bool{}
+	for _, p := range e.Parameters {
+		if p.When != nil {
+			conditional[p.Name] = true
+		}
+	}
 	switch {
 	case t.TrialSpec != nil:
-		return &Template{parameters: t.TrialParameters, tree: t.TrialSpec}, nil
+		return &Template{parameters: t.TrialParameters, tree: t.TrialSpec, conditional: conditional}, nil
 	case t.ConfigMap != nil:
 		text, err := fetch(ctx, t.ConfigMap, configMaps)
 		if err != nil {
@@ -44,13 +54,16 @@ func Load(ctx context.Context, t *v1beta1.TrialTemplate, configMaps ConfigMaps) 
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", describe(t.ConfigMap), err)
 		}
-		return &Template{parameters: t.TrialParameters, tree: tree, text: text}, nil
+		return &Template{parameters: t.TrialParameters, tree: tree, text: text, conditional: conditional}, nil
 	}
 	return nil, errors.New("cannot load the trial template: neither trialSpec nor configMap is set")
 }
 
 // Render returns the run object of one trial. Every assignment must be used by
-// a trial parameter, and every trial parameter must find its value.
+// a trial parameter, and every trial parameter must find its value. That of a
+// parameter which the trial does not have is empty; in a list of the spec's
+// template, such as args, a text without blanks that has no other value is left
+// out.
 func (t *Template) Render(trialName, namespace string, assignments []v1beta1.ParameterAssignment) (*unstructured.Unstructured, error) {
 	values, err := t.values(trialName, namespace, assignments)
 	if err != nil {
@@ -66,25 +79,21 @@ func (t *Template) Render(trialName, namespace string, assignments []v1beta1.Par
 }
 
 // expand returns a copy of the template with values put in.
-func (t *Template) expand(values map[string]string) (*unstructured.Unstructured, error) {
-	lookup := func(name string) (string, bool) {
-		v, ok := values[name]
-		return v, ok
-	}
+func (t *Template) expand(v values) (*unstructured.Unstructured, error) {
 	if t.text != "" {
-		return parse(expand(t.text, lookup))
+		return parse(expand(t.text, v.lookup))
 	}
-	tree, _ := expandTree(t.tree.Object, lookup).(map[string]any)
+	tree, _ := expandTree(t.tree.Object, v).(map[string]any)
 	return &unstructured.Unstructured{Object: tree}, nil
 }
 
 // values returns the value of each trial parameter, by the parameter's name.
-func (t *Template) values(trialName, namespace string, assignments []v1beta1.ParameterAssignment) (map[string]string, error) {
+func (t *Template) values(trialName, namespace string, assignments []v1beta1.ParameterAssignment) (values, error) {
 	assigned := make(map[string]string, len(assignments))
 	for _, a := range assignments {
 		assigned[a.Name] = a.Value
 	}
-	values := make(map[string]string, len(t.parameters))
+	found := make(values, len(t.parameters))
 	used := make(map[string]bool, len(assignments))
 	for _, p := range t.parameters {
 		if prop, ok := propertyOf(p.Reference); ok {
@@ -92,21 +101,25 @@ func (t *Template) values(trialName, namespace string, assignments []v1beta1.Par
 			if err != nil {
 				return nil, fmt.Errorf("trial parameter %q: %w", p.Name, err)
 			}
-			values[p.Name] = v
+			found[p.Name] = value{text: v}
 			continue
 		}
 		v, ok := assigned[p.Reference]
+		if !ok && t.conditional[p.Reference] {
+			found[p.Name] = value{absent: true}
+			continue
+		}
 		if !ok {
 			return nil, fmt.Errorf("trial parameter %q refers to %q, which has no value", p.Name, p.Reference)
 		}
-		values[p.Name], used[p.Reference] = v, true
+		found[p.Name], used[p.Reference] = value{text: v}, true
 	}
 	for _, a := range assignments {
 		if !used[a.Name] {
 			return nil, fmt.Errorf("no trial parameter refers to %q; add one to spec.trialTemplate.trialParameters", a.Name)
 		}
 	}
-	return values, nil
+	return found, nil
 }
 
 // parse reads the first document of YAML or JSON text as an object.

@@ -107,6 +107,11 @@ func TestRenderTree(t *testing.T) {
 		{"labels without a key", kind, uses("a=${trialSpec.Labels}"), nil, "", "needs a key"},
 		{"a label that is not there", kind + "metadata: {labels: {b: c}}", uses("a=${trialSpec.Labels[x]}"), nil, "", "labels are b"},
 		{"an annotation where there are none", kind, uses("a=${trialSpec.Annotations[x]}"), nil, "", "has no annotations"},
+		{"an argument of a parameter that the trial lacks is left out", kind + `args: ["--a=${trialParameters.a}", "--m=${trialParameters.m}", "${trialParameters.m}"]`, uses("a=x", "m=maybe"), gives("x=1"),
+			kind + `args: ["--a=1"]`, ""},
+		{"but not what else there is in a text", kind + `args: ["run --m=${trialParameters.m}", "${trialParameters.a}${trialParameters.m}"]` + "\ns: ${trialParameters.m}", uses("a=x", "m=maybe"), gives("x=1"),
+			kind + `args: ["run --m=", "1"]` + "\ns: ''", ""},
+		{"and it is there in a trial that has it", kind + `args: ["--m=${trialParameters.m}"]`, uses("m=maybe"), gives("maybe=2"), kind + `args: ["--m=2"]`, ""},
 		{"a parameter without a value", kind, uses("a=x"), nil, "", `"x", which has no value`},
 		{"a value that no parameter uses", kind, uses("a=x"), gives("x=1", "y=2"), "", `no trial parameter refers to "y"`},
 	}
@@ -115,7 +120,10 @@ func TestRenderTree(t *testing.T) {
 			t.Parallel()
 			given := tree(t, c.template)
 			before := given.DeepCopy()
-			template, err := Load(t.Context(), &v1beta1.TrialTemplate{TrialParameters: c.parameters, TrialSource: v1beta1.TrialSource{TrialSpec: given}}, nil)
+			template, err := Load(t.Context(), &v1beta1.ExperimentSpec{
+				Parameters:    []v1beta1.ParameterSpec{{Name: "maybe", When: &v1beta1.ParameterCondition{Parameter: "x", Values: []string{"1"}}}},
+				TrialTemplate: &v1beta1.TrialTemplate{TrialParameters: c.parameters, TrialSource: v1beta1.TrialSource{TrialSpec: given}},
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +157,7 @@ func TestRenderConfigMap(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
 			frame, maps := fromConfigMap(uses("p=x"), c.template)
-			template, err := Load(t.Context(), frame, maps)
+			template, err := Load(t.Context(), &v1beta1.ExperimentSpec{TrialTemplate: frame}, maps)
 			if err != nil {
 				checkRendered(t, nil, err, c.want, c.err)
 				return
@@ -195,11 +203,11 @@ func TestLoadSaysWhatIsMissing(t *testing.T) {
 	for _, c := range cases {
 		frame := &v1beta1.TrialTemplate{TrialSource: v1beta1.TrialSource{ConfigMap: &v1beta1.ConfigMapSource{
 			ConfigMapName: c.name, ConfigMapNamespace: "ns", TemplatePath: c.path}}}
-		if _, err := Load(t.Context(), frame, c.maps); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Load(t.Context(), &v1beta1.ExperimentSpec{TrialTemplate: frame}, c.maps); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("Load of %s/%s says %v, want %q in it", c.name, c.path, err, c.want)
 		}
 	}
-	if _, err := Load(t.Context(), &v1beta1.TrialTemplate{}, nil); err == nil {
+	if _, err := Load(t.Context(), &v1beta1.ExperimentSpec{TrialTemplate: &v1beta1.TrialTemplate{}}, nil); err == nil {
 		t.Error("Load of no template says nothing")
 	}
 }

@@ -23,7 +23,7 @@ func Validate(ctx context.Context, spec *v1beta1.ExperimentSpec, configMaps Conf
 	if frame.ConfigMap != nil {
 		source = at.Child("configMap")
 	}
-	template, err := Load(ctx, frame, configMaps)
+	template, err := Load(ctx, spec, configMaps)
 	if err != nil {
 		return field.ErrorList{field.Invalid(source, field.OmitValueType{}, err.Error())}
 	}

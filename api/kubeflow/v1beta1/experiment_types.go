@@ -40,6 +40,16 @@ type ExperimentSpec struct {
 	// The search space. Either this or nasConfig is set.
 	Parameters []ParameterSpec `json:"parameters,omitempty"`
 
+	// What must hold of the parameters of each trial: expressions that are true
+	// or false, such as "width * depth <= 4096". Not a field of Katib's.
+	ParameterConstraints []string `json:"parameterConstraints,omitempty"`
+
+	// Trials to begin with, in this order. Not a field of Katib's.
+	InitialTrials []InitialTrial `json:"initialTrials,omitempty"`
+
+	// Earlier experiments to learn from. Not a field of Katib's.
+	WarmStart *WarmStartSpec `json:"warmStart,omitempty"`
+
 	// What to optimise.
 	Objective *ObjectiveSpec `json:"objective,omitempty"`
 
@@ -72,6 +82,19 @@ type ExperimentSpec struct {
 	// Whether the experiment can go on after it has succeeded, with a greater
 	// maxTrialCount: Never (the default), LongRunning or FromVolume.
 	ResumePolicy ResumePolicyType `json:"resumePolicy,omitempty"`
+}
+
+// InitialTrial is a trial that the user asks for.
+type InitialTrial struct {
+	// The value of each parameter that the trial has.
+	ParameterAssignments []ParameterAssignment `json:"parameterAssignments"`
+}
+
+// WarmStartSpec says what is known before the first trial.
+type WarmStartSpec struct {
+	// Names of experiments of the same namespace whose trials are learnt from,
+	// as far as their parameters have the same names.
+	Experiments []string `json:"experiments"`
 }
 
 // ResumePolicyType is whether and how an ended experiment can go on.

@@ -14,6 +14,20 @@ type ParameterSpec struct {
 
 	// Which values are allowed.
 	FeasibleSpace FeasibleSpace `json:"feasibleSpace,omitempty"`
+
+	// In which trials the parameter exists: in all of them when empty. Not a
+	// field of Katib's.
+	When *ParameterCondition `json:"when,omitempty"`
+}
+
+// ParameterCondition holds in the trials in which a parameter has one of some
+// values.
+type ParameterCondition struct {
+	// The name of a parameter that has a list of values, or is an int.
+	Parameter string `json:"parameter"`
+
+	// The values with which the condition holds.
+	Values []string `json:"values"`
 }
 
 // ParameterType is what a parameter's values are.

@@ -3,6 +3,7 @@
 package v1beta1
 
 import (
+	"errors"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +18,12 @@ const (
 	// MaxParameters bounds the search space, whose every dimension is written
 	// into each trial.
 	MaxParameters = 1000
+	// MaxInitialTrials bounds the trials that the user asks for.
+	MaxInitialTrials = 1000
+	// MaxConstraints bounds the constraints between parameters.
+	MaxConstraints = 100
+	// MaxSources bounds the earlier experiments that are learnt from.
+	MaxSources = 100
 	// MaxListLength bounds the values of one discrete or categorical parameter.
 	MaxListLength = 10000
 	// MaxParallelTrials bounds the trials that run at the same time.
@@ -38,6 +45,7 @@ type Algorithms struct {
 	// Check, when not nil, decides whether the search algorithm can work with
 	// its settings, the search space and the trial counts. It is called only
 	// for an available algorithm and a space in which Validate found no fault.
+	// An error that is a *field.Error says itself where it is.
 	Check func(spec *ExperimentSpec) error
 	// CheckEarlyStopping, when not nil, decides whether an early-stopping
 	// algorithm that is available can work with its settings.
@@ -54,11 +62,16 @@ func (e *Experiment) Validate(known Algorithms) field.ErrorList {
 	errs = append(errs, e.Spec.validateAlgorithms(spec, known)...)
 	errs = append(errs, e.Spec.ResumePolicy.validate(spec.Child("resumePolicy"))...)
 	errs = append(errs, e.Spec.validateSpace(spec)...)
+	errs = append(errs, e.Spec.validateStart(spec)...)
 	errs = append(errs, e.Spec.TrialTemplate.validate(spec.Child("trialTemplate"))...)
 	errs = append(errs, e.Spec.MetricsCollectorSpec.validate(spec.Child("metricsCollectorSpec"))...)
 	if len(errs) == 0 && known.Check != nil {
 		if err := known.Check(&e.Spec); err != nil {
-			errs = append(errs, field.Invalid(spec.Child("algorithm"), e.Spec.Algorithm.AlgorithmName, err.Error()))
+			located := &field.Error{}
+			if !errors.As(err, &located) {
+				located = field.Invalid(spec.Child("algorithm"), e.Spec.Algorithm.AlgorithmName, err.Error())
+			}
+			errs = append(errs, located)
 		}
 	}
 	return errs

@@ -37,6 +37,9 @@ func (o *Operation) validate(path *field.Path) field.ErrorList {
 	seen := make(map[string]bool, len(o.Parameters))
 	for i := range o.Parameters {
 		errs = append(errs, o.Parameters[i].validateIn(parameters.Index(i), seen)...)
+		if o.Parameters[i].When != nil {
+			errs = append(errs, field.Forbidden(parameters.Index(i).Child("when"), "each operation has all of its parameters"))
+		}
 	}
 	return errs
 }

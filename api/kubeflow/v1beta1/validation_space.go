@@ -19,6 +19,8 @@ func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(parameters, "say what may vary: at least one parameter, or spec.nasConfig")}
 	case n > 0 && s.NasConfig != nil:
 		return field.ErrorList{field.Forbidden(path.Child("nasConfig"), "must not be set together with spec.parameters")}
+	case s.NasConfig != nil && len(s.ParameterConstraints) > 0:
+		return field.ErrorList{field.Forbidden(path.Child("parameterConstraints"), "an architecture of spec.nasConfig has no parameters to constrain")}
 	case s.NasConfig != nil:
 		return s.NasConfig.validate(path.Child("nasConfig"))
 	case n > MaxParameters:
@@ -28,6 +30,61 @@ func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
 	seen := make(map[string]bool, len(s.Parameters))
 	for i := range s.Parameters {
 		errs = append(errs, s.Parameters[i].validateIn(parameters.Index(i), seen)...)
+	}
+	for i := range s.Parameters {
+		errs = append(errs, s.Parameters[i].When.validate(parameters.Index(i).Child("when"), seen)...)
+	}
+	if n := len(s.ParameterConstraints); n > MaxConstraints {
+		errs = append(errs, field.TooMany(path.Child("parameterConstraints"), n, MaxConstraints))
+	}
+	return errs
+}
+
+// validate checks a condition on one of some parameters. That it can hold is
+// left to Algorithms.Check.
+func (c *ParameterCondition) validate(path *field.Path, known map[string]bool) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	switch {
+	case c.Parameter == "":
+		errs = append(errs, field.Required(path.Child("parameter"), "name the parameter on which this one depends"))
+	case !known[c.Parameter]:
+		errs = append(errs, field.NotFound(path.Child("parameter"), shorten(c.Parameter)))
+	}
+	switch n := len(c.Values); {
+	case n == 0:
+		errs = append(errs, field.Required(path.Child("values"), "say with which values of the other parameter this one exists"))
+	case n > MaxListLength:
+		errs = append(errs, field.TooMany(path.Child("values"), n, MaxListLength))
+	}
+	return errs
+}
+
+// validateStart checks what is given to begin with.
+func (s *ExperimentSpec) validateStart(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch n := len(s.InitialTrials); {
+	case n > MaxInitialTrials:
+		errs = append(errs, field.TooMany(path.Child("initialTrials"), n, MaxInitialTrials))
+	case s.MaxTrialCount != nil && n > int(*s.MaxTrialCount):
+		errs = append(errs, field.Invalid(path.Child("initialTrials"), n, fmt.Sprintf("are more trials than spec.maxTrialCount, %d", *s.MaxTrialCount)))
+	}
+	if s.WarmStart == nil {
+		return errs
+	}
+	names := path.Child("warmStart", "experiments")
+	switch n := len(s.WarmStart.Experiments); {
+	case n == 0:
+		return append(errs, field.Required(names, "name the experiments to learn from"))
+	case n > MaxSources:
+		return append(errs, field.TooMany(names, n, MaxSources))
+	}
+	for i, name := range s.WarmStart.Experiments {
+		if name == "" {
+			errs = append(errs, field.Required(names.Index(i), "name an experiment of the same namespace"))
+		}
 	}
 	return errs
 }

@@ -27,7 +27,7 @@ func (e templateError) Unwrap() error { return e.error }
 // renderer loads the experiment's template, from a ConfigMap each time anew.
 func (r *Reconciler) renderer(ctx context.Context, e *v1beta1.Experiment) (renderer, error) {
 	inline := e.Spec.TrialTemplate.ConfigMap == nil
-	template, err := trialtemplate.Load(ctx, e.Spec.TrialTemplate, r.configMap)
+	template, err := trialtemplate.Load(ctx, &e.Spec, r.configMap)
 	if err != nil {
 		if inline {
 			return nil, templateError{err}

@@ -98,7 +98,10 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		s.Status.AlgorithmSettings = seedFor(e.UID, s.Spec.Algorithm.AlgorithmName, searchspace.Settings(s.Spec.Algorithm.AlgorithmSettings))
 	}
 	trial := r.trials(ctx, s.Namespace)
-	x, err := r.session(e, s, trial)
+	x, err := r.session(ctx, e, s, trial)
+	if unread := (readError{}); errors.As(err, &unread) {
+		return err
+	}
 	if err != nil {
 		complete(&s.Status, v1beta1.ConditionFailed, v1beta1.ReasonSuggestionFailed, fmt.Sprintf("Validation failed: %v", err), now)
 		return nil
@@ -154,15 +157,18 @@ func (r *Reconciler) trials(ctx context.Context, namespace string) trialOf {
 
 // session returns the session that stands at s's count, a new one if the one
 // in memory does not.
-func (r *Reconciler) session(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*session, error) {
+func (r *Reconciler) session(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*session, error) {
 	r.mu.Lock()
 	x := r.sessions[s.UID]
 	r.mu.Unlock()
 	if x != nil && x.history.Len() == int(s.Status.SuggestionCount) {
 		return x, nil
 	}
-	x, err := resume(e, s, trial)
+	sources, err := r.sources(ctx, e, s.Status.SuggestionCount > 0)
 	if err != nil {
+		return nil, err
+	}
+	if x, err = resume(e, s, trial, sources); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()

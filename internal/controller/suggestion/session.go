@@ -28,6 +28,8 @@ type session struct {
 	space   *optimize.Space
 	sampler optimize.Sampler
 	history *optimize.History
+	// initial are the points with which the search begins.
+	initial []optimize.Point
 	// indices are those of the suggestions by their trials' names.
 	indices map[string]int
 	// pending are the indices whose result the history does not have.
@@ -61,7 +63,7 @@ func seedOf(experiment types.UID) uint64 {
 
 // resume builds the session of a suggestion: its sampler, and the history of
 // the suggestions made so far, as far as they are still known.
-func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*session, error) {
+func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf, sources []*optimize.History) (*session, error) {
 	algorithm := s.Spec.Algorithm
 	if algorithm == nil {
 		return nil, errors.New("spec.algorithm is missing")
@@ -78,7 +80,16 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*sessi
 	if err != nil {
 		return nil, err
 	}
-	x := &session{space: space, sampler: sampler, history: optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)), indices: map[string]int{}}
+	if len(sources) > 0 {
+		if sampler, err = optimize.NewTransfer(sampler, space, sources, seedOf(e.UID), optimize.DefaultTransferConfig()); err != nil {
+			return nil, err
+		}
+	}
+	initial, err := searchspace.Initial(&e.Spec, space)
+	if err != nil {
+		return nil, err
+	}
+	x := &session{space: space, sampler: sampler, initial: initial, history: optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)), indices: map[string]int{}}
 	x.remember(e, s, trial)
 	return x, nil
 }
@@ -149,7 +160,7 @@ func outcome(t *v1beta1.Trial) optimize.Result {
 // which their trials are stopped early.
 func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
 	for status.SuggestionCount < requests {
-		point, err := x.sampler.Sample(ctx, x.history)
+		point, err := x.next(ctx)
 		if err != nil {
 			return err
 		}
@@ -163,4 +174,12 @@ func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, 
 		status.SuggestionCount++
 	}
 	return nil
+}
+
+// next returns the point that is to be suggested next.
+func (x *session) next(ctx context.Context) (optimize.Point, error) {
+	if i := x.history.Len(); i < len(x.initial) {
+		return x.initial[i], nil
+	}
+	return x.sampler.Sample(ctx, x.history)
 }

@@ -16,6 +16,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/trialname"
+	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/optimize"
 )
 
@@ -91,25 +92,37 @@ func TestResumedSearchGoesOnAsIfNothingHadHappened(t *testing.T) {
 		t.Run(algorithm.Name, func(t *testing.T) {
 			t.Parallel()
 			for seed := range 3 {
-				resumed(t, algorithm.Name, seed)
+				resumed(t, algorithm.Name, seed, seed)
 			}
 		})
 	}
 }
 
-func resumed(t *testing.T, algorithm string, seed int) {
+// resumed begins with so many trials that the user asks for.
+func resumed(t *testing.T, algorithm string, seed, initial int) {
 	t.Helper()
 	chance := rand.New(rand.NewPCG(1, uint64(seed)))
 	e, alive := searchBy(algorithm)
+	space, err := searchspace.Of(&e.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range initial {
+		u := make([]float64, space.Len())
+		for i := range u {
+			u[i] = chance.Float64()
+		}
+		e.Spec.InitialTrials = append(e.Spec.InitialTrials, v1beta1.InitialTrial{ParameterAssignments: searchspace.Assignments(space.Quantile(u))})
+	}
 	_, dying := searchBy(algorithm)
 	trials := map[string]*v1beta1.Trial{}
 	find := func(name string) *v1beta1.Trial { return trials[name] }
-	x, err := resume(e, alive, find)
+	x, err := resume(e, alive, find, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for made := int32(0); made < 30; {
-		y, err := resume(e, dying, find)
+		y, err := resume(e, dying, find, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +141,13 @@ func resumed(t *testing.T, algorithm string, seed int) {
 		if diff := cmp.Diff(fresh, same); diff != "" {
 			t.Fatalf("suggestions from %d on: (-alive, +dying)\n%s", made, diff)
 		}
+		if made == 0 && count >= initial {
+			for i, asked := range e.Spec.InitialTrials {
+				if diff := cmp.Diff(asked.ParameterAssignments, fresh[i].ParameterAssignments); diff != "" {
+					t.Errorf("the search does not begin with the trial asked for (-want +got):\n%s", diff)
+				}
+			}
+		}
 		if made += int32(count); err != nil {
 			return // there is nothing more to suggest
 		}
@@ -142,6 +162,34 @@ func resumed(t *testing.T, algorithm string, seed int) {
 			trials[a.Name] = end(e, a, condition, strconv.FormatFloat(chance.Float64(), 'g', 4, 64))
 		}
 		dying.Status.Suggestions = prune(dying.Status.Suggestions, 5, func(name string) bool { return trials[name].IsCompleted() })
+	}
+}
+
+// TestHistoryOf checks what is learnt from an earlier experiment: its own trials
+// that have ended.
+func TestHistoryOf(t *testing.T) {
+	t.Parallel()
+	e, _ := search("random")
+	trial := func(owner *v1beta1.Experiment, units string, condition v1beta1.ConditionType, loss string) v1beta1.Trial {
+		made := end(owner, v1beta1.TrialAssignment{ParameterAssignments: []v1beta1.ParameterAssignment{{Name: "units", Value: units}, {Name: "optimizer", Value: "sgd"}}}, condition, loss)
+		made.Name = "trial-" + units
+		made.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, v1beta1.GroupVersion.WithKind(v1beta1.ExperimentKind))}
+		return *made
+	}
+	other := e.DeepCopy()
+	other.UID = "other"
+	h, err := historyOf(e, []v1beta1.Trial{
+		trial(e, "4", v1beta1.ConditionFailed, ""), trial(e, "3", v1beta1.ConditionSucceeded, "0.5"), trial(e, "5", "", ""),
+		trial(e, "1000", v1beta1.ConditionSucceeded, "1"), trial(other, "6", v1beta1.ConditionSucceeded, "0"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Len() != 2 || h.Trial(0).Value() != 0.5 || h.Trial(0).Point.Int("units") != 3 || h.Trial(1).State != optimize.Failed {
+		t.Errorf("got %d trials, the first %+v; want that of 3 units, and the failed one", h.Len(), h.Trial(0))
+	}
+	if _, err := resume(other, &v1beta1.Suggestion{Spec: v1beta1.SuggestionSpec{Algorithm: &v1beta1.AlgorithmSpec{AlgorithmName: "tpe"}}}, noTrial, []*optimize.History{h}); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -164,7 +212,7 @@ func TestLabelsTravel(t *testing.T) {
 		Labels:               map[string]string{"rung": "7", "a/parent": nameOf(0), "b/parent": "nobody"},
 	}}
 	s.Status.Suggestions[0].Name = nameOf(0)
-	x, err := resume(e, s, func(name string) *v1beta1.Trial { return trials[name] })
+	x, err := resume(e, s, func(name string) *v1beta1.Trial { return trials[name] }, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +257,7 @@ func TestLostTrialsLeaveTheOthersAlone(t *testing.T) {
 	t.Parallel()
 	e, s := search("random")
 	s.Status.SuggestionCount = 30 // of which nothing is left
-	x, err := resume(e, s, noTrial)
+	x, err := resume(e, s, noTrial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +272,7 @@ func TestLostTrialsLeaveTheOthersAlone(t *testing.T) {
 func TestExhaustion(t *testing.T) {
 	t.Parallel()
 	e, s := search("grid")
-	x, err := resume(e, s, noTrial)
+	x, err := resume(e, s, noTrial, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +306,7 @@ func TestUnusableSearches(t *testing.T) {
 			t.Parallel()
 			e, s := search("random")
 			c.change(e, s)
-			if _, err := resume(e, s, noTrial); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := resume(e, s, noTrial, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: resume() = %v, want an error with %q", c.reason, err, c.want)
 			}
 		})
