@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // breakage is a way to change the valid experiment, and what Validate then
@@ -102,6 +104,48 @@ func TestValidateAsksTheEarlyStopping(t *testing.T) {
 	e.Spec.EarlyStopping = &EarlyStoppingSpec{AlgorithmName: "medianstop"}
 	if err := e.Validate(known).ToAggregate(); err == nil || !strings.Contains(err.Error(), "spec.earlyStopping.algorithmSettings") || !strings.Contains(err.Error(), "the moon is full") {
 		t.Errorf("Validate() = %v", err)
+	}
+}
+
+func TestValidateStart(t *testing.T) {
+	t.Parallel()
+	when := func(c ParameterCondition) func(*Experiment) {
+		return func(e *Experiment) { e.Spec.Parameters[0].When = &c }
+	}
+	second := valid().Spec.Parameters[1].Name
+	checkBreakages(t, []breakage{
+		{"a parameter may depend on another", when(ParameterCondition{Parameter: second, Values: []string{"a"}}), nil},
+		{"the other is named", when(ParameterCondition{Values: []string{"a"}}), []string{"spec.parameters[0].when.parameter", "Required"}},
+		{"the other is there", when(ParameterCondition{Parameter: "color", Values: []string{"red"}}), []string{"spec.parameters[0].when.parameter", "color"}},
+		{"it needs values", when(ParameterCondition{Parameter: second}), []string{"spec.parameters[0].when.values", "Required"}},
+		{"constraints are bounded", func(e *Experiment) { e.Spec.ParameterConstraints = make([]string, MaxConstraints+1) }, []string{"spec.parameterConstraints", "100"}},
+		{"an architecture has no parameters to constrain", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig, e.Spec.ParameterConstraints = nil, network(), []string{"x > 1"}
+		}, []string{"spec.parameterConstraints", "nasConfig"}},
+		{"an operation has all its parameters", func(e *Experiment) {
+			e.Spec.Parameters, e.Spec.NasConfig = nil, network()
+			e.Spec.NasConfig.Operations[0].Parameters = []ParameterSpec{{Name: "f", ParameterType: ParameterTypeCategorical,
+				FeasibleSpace: FeasibleSpace{List: []string{"3"}}, When: &ParameterCondition{}}}
+		}, []string{"spec.nasConfig.operations[0].parameters[0].when"}},
+		{"no more trials are asked for than there are to be", func(e *Experiment) { e.Spec.InitialTrials = make([]InitialTrial, 13) },
+			[]string{"spec.initialTrials", "13", "spec.maxTrialCount"}},
+		{"nor too many", func(e *Experiment) {
+			e.Spec.MaxTrialCount, e.Spec.InitialTrials = nil, make([]InitialTrial, MaxInitialTrials+1)
+		}, []string{"spec.initialTrials", "1000"}},
+		{"a warm start names experiments", func(e *Experiment) { e.Spec.WarmStart = &WarmStartSpec{} }, []string{"spec.warmStart.experiments", "Required"}},
+		{"each of them", func(e *Experiment) { e.Spec.WarmStart = &WarmStartSpec{Experiments: []string{"a", ""}} }, []string{"spec.warmStart.experiments[1]"}},
+		{"not too many", func(e *Experiment) { e.Spec.WarmStart = &WarmStartSpec{Experiments: make([]string, MaxSources+1)} }, []string{"spec.warmStart.experiments", "100"}},
+	})
+}
+
+// TestValidateAsksTheAlgorithmWhere checks that a fault that says where it is
+// is told as such.
+func TestValidateAsksTheAlgorithmWhere(t *testing.T) {
+	t.Parallel()
+	known := algorithms()
+	known.Check = func(*ExperimentSpec) error { return field.Invalid(field.NewPath("spec", "here"), "x", "it is wrong") }
+	if errs := valid().Validate(known); len(errs) != 1 || errs[0].Field != "spec.here" {
+		t.Errorf("Validate says %v, want a fault at spec.here", errs)
 	}
 }
 
