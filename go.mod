@@ -49,7 +49,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/expr-lang/expr v1.17.8 // indirect
+require github.com/expr-lang/expr v1.17.8
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
