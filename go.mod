@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/creack/pty v1.1.18
+	github.com/expr-lang/expr v1.17.8
 	github.com/fsnotify/fsnotify v1.10.0
 	github.com/go-logr/logr v1.4.3
 	github.com/go-sql-driver/mysql v1.10.1
@@ -48,8 +49,6 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
 	sigs.k8s.io/yaml v1.6.0
 )
-
-require github.com/expr-lang/expr v1.17.8
 
 require (
 	filippo.io/edwards25519 v1.2.0 // indirect
