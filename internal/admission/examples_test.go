@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,17 +79,57 @@ func renderFirst(t *testing.T, e *v1beta1.Experiment, maps trialtemplate.ConfigM
 	}
 }
 
+// TestRejectedExamples holds that what Katib refuses is refused, for the same reason.
 func TestRejectedExamples(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"invalid-algorithm.yaml": `spec.algorithm.algorithmName: Invalid value: "invalid-algorithm": unknown algorithm; known: `,
+		"invalid-algorithm.yaml":      `spec.algorithm.algorithmName: Invalid value: "invalid-algorithm": unknown algorithm; known: `,
+		"simple-pbt.yaml":             `spec.maxFailedTrialCount: Invalid value: 3: must not be greater than spec.maxTrialCount`,
+		"tekton-pipeline-run.yaml":    `spec.trialTemplate.trialParameters[0].name: Invalid value: "learningRate": is not used in the template`,
+		"trial-configmap-source.yaml": `spec.trialTemplate.trialParameters[1].name: Invalid value: "numberLayers": is not used in the template`,
 	}
-	s := server(t, nil)
 	for _, file := range examples(t, "rejected") {
 		documents := read(t, file)
-		got := message(ask(t, s, PathValidateExperiment, defaulted(t, s, documents[0]), ""))
+		s := server(t, configMaps(t, documents))
+		got := message(ask(t, s, PathValidateExperiment, defaulted(t, s, documents[len(documents)-1]), ""))
 		if w := want[filepath.Base(file)]; w == "" || !strings.Contains(got, w) {
 			t.Errorf("%s: the answer is %q, want %q in it", file, got, w)
+		}
+	}
+}
+
+// TestExamplesAreDocumented holds the documented table of Katib's examples to
+// the files: what Katib accepts is among those that we do, and nothing is missing.
+func TestExamplesAreDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "compatibility.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n| Katib's example |")
+	directories := map[string][]string{"accepted": {"jobs", "other-kinds"}, "refused": {"rejected"}}
+	count := 0
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !strings.Contains(cells[3], "`") {
+			continue
+		}
+		count++
+		file, verdict := strings.Trim(cells[3], " `"), strings.TrimSpace(cells[2])
+		if !slices.Contains(directories[verdict], filepath.Dir(file)) {
+			t.Errorf("Katib's verdict of %s is %q, which is not what %s says", cells[1], verdict, file)
+		}
+		if _, err := os.Stat(filepath.Join("..", "..", "examples", "katib", file+".yaml")); err != nil {
+			t.Error(err)
+		}
+	}
+	if count != 35 {
+		t.Errorf("%d examples are listed, want Katib's 33 and the two of its end-to-end tests", count)
+	}
+	for _, file := range examples(t, "jobs", "other-kinds", "rejected") {
+		name := filepath.Base(filepath.Dir(file)) + "/" + strings.TrimSuffix(filepath.Base(file), ".yaml")
+		if !strings.Contains(table, "`"+name+"`") {
+			t.Errorf("%s is not listed", name)
 		}
 	}
 }
