@@ -81,7 +81,7 @@ func (c *Collector) observer(log klog.Logger, spec *Spec, s Subject) (Observer, 
 		if err != nil {
 			return nil, err
 		}
-		return &tail{stream: stream(fmt.Sprintf("%s/%d", run, s.Attempt), units, parser), path: s.Output, kept: s.OutputStart, output: true}, nil
+		return &tail{stream: stream(fmt.Sprintf("%s/%d", run, s.Attempt), units, parser), path: s.Output, kept: s.OutputStart}, nil
 	case File:
 		units, parser, err := spec.lines(c.config.MaxLine)
 		if err != nil {

@@ -19,8 +19,7 @@ type tail struct {
 	stream *Stream
 	path   string       // on this machine
 	own    bool         // the file may be removed
-	output bool         // it is the run's output
-	kept   func() int64 // the offset of the first byte that is still there; nil is 0
+	kept   func() int64 // of the run's output, the offset of the first byte that is still there
 
 	begun  bool  // offset is the stream's
 	offset int64 // what the stream has
@@ -61,7 +60,7 @@ func (t *tail) Discard(ctx context.Context) error {
 
 // Needs implements Observer.
 func (t *tail) Needs() int64 {
-	if t.output {
+	if t.kept != nil {
 		return t.offset
 	}
 	return math.MaxInt64

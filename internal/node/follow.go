@@ -58,7 +58,7 @@ func (f *follower) subject() Subject {
 		OutputStart: f.log.Start,
 		HostPath: func(path string) (string, bool) {
 			path = onHost(path, f.mounts)
-			return path, strings.HasPrefix(path, f.worker.node.cfg.Dir+string(filepath.Separator))
+			return path, strings.HasPrefix(path, f.worker.node.podPath(f.pod)+string(filepath.Separator))
 		},
 		Warn: func(message string) { f.worker.warn("MetricsCollection", message) },
 	}

@@ -3,6 +3,9 @@
 package v1beta1
 
 import (
+	"math"
+	"net"
+	"net/url"
 	"path"
 	"regexp"
 	"strconv"
@@ -91,19 +94,30 @@ func (s *SourceSpec) validateHTTP(at *field.Path) field.ErrorList {
 	}
 	var errs field.ErrorList
 	port := s.HttpGet.Port.String()
-	if n, err := strconv.Atoi(port); err != nil || n <= 0 {
+	if n, err := strconv.Atoi(port); err != nil || n <= 0 || n > math.MaxUint16 {
 		errs = append(errs, field.Invalid(at.Child("port"), shorten(port), "must be a port number, for example 8080"))
 	}
 	if !strings.HasPrefix(s.HttpGet.Path, "/") {
 		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must begin with /, for example /metrics"))
+	} else if _, err := url.Parse("http://pod" + s.HttpGet.Path); err != nil {
+		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must be the path of a URL, for example /metrics"))
+	}
+	if _, err := url.Parse("http://" + net.JoinHostPort(s.HttpGet.Host, "80")); err != nil {
+		errs = append(errs, field.Invalid(at.Child("host"), shorten(s.HttpGet.Host), "must be the name or address of a host; leave it out for the Pod's own"))
 	}
 	return errs
 }
 
 func (m *MetricsCollectorSpec) validateCustom(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if m.Collector.CustomCollector == nil {
-		errs = append(errs, field.Required(at.Child("collector", "customCollector"), "describe the container that collects the metrics"))
+	container := at.Child("collector", "customCollector")
+	switch c := m.Collector.CustomCollector; {
+	case c == nil:
+		errs = append(errs, field.Required(container, "describe the container that collects the metrics"))
+	case c.Name == "":
+		errs = append(errs, field.Required(container.Child("name"), "a container has a name"))
+	case c.Image == "":
+		errs = append(errs, field.Required(container.Child("image"), "a container has an image"))
 	}
 	if m.Source != nil && m.Source.FileSystemPath != nil {
 		errs = append(errs, m.Source.FileSystemPath.validate(at.Child("source", "fileSystemPath"), FileKind, DirectoryKind)...)

@@ -305,11 +305,16 @@ func TestValidateCollector(t *testing.T) {
 		{"served metrics have defaults", serves("", intstr.IntOrString{}), nil},
 		{"a port is a number", serves("/metrics", intstr.FromString("http")), []string{at + "source.httpGet.port", "http"}},
 		{"a port is positive", serves("/metrics", intstr.FromInt32(-1)), []string{at + "source.httpGet.port", "-1"}},
+		{"a port is one that there is", serves("/metrics", intstr.FromInt32(65536)), []string{at + "source.httpGet.port", "65536"}},
+		{"a path may have a query", serves("/metrics?name=a", intstr.FromInt32(1)), nil},
+		{"a path is a URL's", serves("/%zz", intstr.FromInt32(1)), []string{at + "source.httpGet.path", "%zz"}},
 		{"a path begins with a slash", serves("metrics", intstr.FromInt32(1)), []string{at + "source.httpGet.path", "metrics"}},
 		{"a custom collector is a container", custom(nil, nil), []string{at + "collector.customCollector"}},
-		{"a custom collector may read a directory", custom(&corev1.Container{}, &FileSystemPath{Path: "/m", Kind: DirectoryKind}), nil},
-		{"a custom collector's path is absolute", custom(&corev1.Container{}, &FileSystemPath{Path: "m", Kind: FileKind}), []string{at + "source.fileSystemPath.path"}},
-		{"a custom collector's path has a kind", custom(&corev1.Container{}, &FileSystemPath{Path: "/m"}), []string{at + "source.fileSystemPath.kind"}},
+		{"a custom collector has a name", custom(&corev1.Container{Image: "i"}, nil), []string{at + "collector.customCollector.name"}},
+		{"a custom collector has an image", custom(&corev1.Container{Name: "c"}, nil), []string{at + "collector.customCollector.image"}},
+		{"a custom collector may read a directory", custom(&corev1.Container{Name: "c", Image: "i"}, &FileSystemPath{Path: "/m", Kind: DirectoryKind}), nil},
+		{"a custom collector's path is absolute", custom(&corev1.Container{Name: "c", Image: "i"}, &FileSystemPath{Path: "m", Kind: FileKind}), []string{at + "source.fileSystemPath.path"}},
+		{"a custom collector's path has a kind", custom(&corev1.Container{Name: "c", Image: "i"}, &FileSystemPath{Path: "/m"}), []string{at + "source.fileSystemPath.kind"}},
 	})
 }
 
