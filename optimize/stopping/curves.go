@@ -73,6 +73,7 @@ type Curves struct {
 	direction Direction
 	list      []*Curve
 	byTrial   map[int]*Curve
+	ended     ended
 }
 
 // NewCurves returns the curves of a search without reports.
@@ -93,15 +94,36 @@ func (c *Curves) Report(trial, step int, value float64) {
 	}
 	curve.add(step, c.loss(value))
 	curve.noNumber = math.IsNaN(value)
+	if curve.State == Complete {
+		c.ended.reset()
+	}
 }
 
 // End records what became of a trial.
-func (c *Curves) End(trial int, s State) { c.curve(trial).State = s }
+func (c *Curves) End(trial int, s State) {
+	curve := c.curve(trial)
+	before := curve.State
+	curve.State = s
+	switch {
+	case s == before:
+	case before == Complete:
+		c.ended.reset()
+	case s == Complete:
+		c.ended.add(curve)
+	}
+}
 
 // Forget drops all that a trial reported, which may then begin anew.
 func (c *Curves) Forget(trial int) {
+	curve := c.byTrial[trial]
+	if curve == nil {
+		return
+	}
 	delete(c.byTrial, trial)
-	c.list = slices.DeleteFunc(c.list, func(curve *Curve) bool { return curve.Trial == trial })
+	c.list = slices.DeleteFunc(c.list, func(other *Curve) bool { return other == curve })
+	if curve.State == Complete {
+		c.ended.reset()
+	}
 }
 
 // Last returns the last step that a trial reported, with its value, and false
@@ -129,41 +151,6 @@ func (c *Curves) running(trial int) *Curve {
 		return curve
 	}
 	return nil
-}
-
-// complete returns the curves of the complete trials that have reported.
-func (c *Curves) complete() []*Curve {
-	var list []*Curve
-	for _, curve := range c.list {
-		if curve.State == Complete && curve.Len() > 0 {
-			list = append(list, curve)
-		}
-	}
-	return list
-}
-
-// losses returns what of returns for each curve with a report up to a step,
-// sorted; i is the index of its last report up to then.
-func losses(curves []*Curve, step int, of func(curve *Curve, i int) float64) []float64 {
-	var list []float64
-	for _, curve := range curves {
-		if n := curve.upTo(step); n > 0 {
-			list = append(list, of(curve, n-1))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// horizon returns the last step of the longest complete trial, and false where
-// there is none.
-func (c *Curves) horizon() (step int, ok bool) {
-	for _, curve := range c.complete() {
-		if last := curve.steps[curve.Len()-1]; !ok || last > step {
-			step, ok = last, true
-		}
-	}
-	return step, ok
 }
 
 // loss returns the loss of a value; value its inverse.

@@ -40,7 +40,7 @@ func (m median) Judge(c *Curves, trial int) Verdict {
 		return Verdict{}
 	}
 	last := curve.Len() - 1
-	averages := losses(c.complete(), curve.steps[last], averageLoss)
+	averages := c.ranked(averageLoss, curve.steps[last])
 	if len(averages) < m.MinTrials {
 		return Verdict{}
 	}
@@ -56,9 +56,8 @@ func (m median) Judge(c *Curves, trial int) Verdict {
 // from the first on at which one of them had StartStep reports.
 func (m median) Limits(c *Curves) []Limit {
 	var limits []Limit
-	complete := c.complete()
-	for _, step := range stepsOf(complete, m.StartStep) {
-		averages := losses(complete, step, averageLoss)
+	for _, step := range stepsOf(c.complete(), m.StartStep) {
+		averages := c.ranked(averageLoss, step)
 		if len(averages) < m.MinTrials {
 			continue
 		}
@@ -66,5 +65,3 @@ func (m median) Limits(c *Curves) []Limit {
 	}
 	return limits
 }
-
-func averageLoss(curve *Curve, i int) float64 { return curve.mean[i] }

@@ -60,7 +60,7 @@ func (p percentile) Judge(c *Curves, trial int) Verdict {
 		return Verdict{}
 	}
 	last := curve.Len() - 1
-	others := p.losses(c.complete(), curve.steps[last])
+	others := p.losses(c, curve.steps[last])
 	if others == nil {
 		return Verdict{}
 	}
@@ -74,27 +74,31 @@ func (p percentile) Judge(c *Curves, trial int) Verdict {
 
 // losses returns the sorted losses to compare with at a step, nil where they
 // are too few.
-func (p percentile) losses(complete []*Curve, step int) []float64 {
-	if len(complete) < p.StartupTrials {
+func (p percentile) losses(c *Curves, step int) []float64 {
+	if len(c.complete()) < p.StartupTrials {
 		return nil
 	}
-	others := losses(complete, step, func(curve *Curve, i int) float64 { return curve.losses[i] })
+	others := c.ranked(lastLoss, step)
 	if len(others) < p.MinTrials {
 		return nil
 	}
 	return others
 }
 
-// Limits returns a limit for each step at which a complete trial reported and
-// a trial that reports at all steps is judged.
+// Limits returns a limit for each step at which a trial that reports at all
+// steps is judged and complete trials may have come to other values.
 func (p percentile) Limits(c *Curves) []Limit {
 	var limits []Limit
-	complete := c.complete()
-	for _, step := range stepsOf(complete, 1) {
-		if step < p.WarmupSteps || (step-p.WarmupSteps)%p.IntervalSteps != 0 {
+	last := math.MinInt
+	for _, step := range stepsOf(c.complete(), 1) {
+		if late := max(step-p.WarmupSteps, 0) % p.IntervalSteps; late > 0 {
+			step += p.IntervalSteps - late // it is judged then
+		}
+		if step = max(step, p.WarmupSteps); step == last {
 			continue
 		}
-		if others := p.losses(complete, step); others != nil {
+		last = step
+		if others := p.losses(c, step); others != nil {
 			limits = append(limits, c.limit(step, quantile(others, p.Percentile/100)))
 		}
 	}

@@ -13,6 +13,7 @@ package stoppingtest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,7 @@ type Subject struct {
 func Run(t *testing.T, s Subject) {
 	for name, test := range map[string]func(*rapid.T, Subject){
 		"Pure":     testPure,
+		"Grown":    testGrown,
 		"Mirrored": testMirrored,
 		"Scaled":   testScaled,
 		"Spared":   testSpared,
@@ -127,6 +129,41 @@ func testPure(rt *rapid.T, s Subject) {
 	}
 }
 
+// testGrown has a search grow in any order, be asked meanwhile, and forget
+// trials that begin anew; then the verdicts are those on one that is made at
+// once.
+func testGrown(rt *rapid.T, s Subject) {
+	trials := drawSearch(rt, true)
+	grown := stopping.NewCurves(stopping.Minimize)
+	reported := make([]int, len(trials))
+	for range rapid.IntRange(0, 80).Draw(rt, "events") {
+		i := rapid.IntRange(0, len(trials)-1).Draw(rt, "trial")
+		switch n := reported[i]; {
+		case n < len(trials[i].reports):
+			reported[i]++
+			grown.Report(i, trials[i].reports[n].step, trials[i].reports[n].value)
+		case rapid.IntRange(0, 3).Draw(rt, "anew") == 0:
+			grown.Forget(i)
+			reported[i] = 0
+		default:
+			grown.End(i, trials[i].state)
+		}
+		s.Rule.Judge(grown, rapid.IntRange(0, len(trials)-1).Draw(rt, "asked"))
+	}
+	for i, t := range trials {
+		for _, r := range t.reports[reported[i]:] {
+			grown.Report(i, r.step, r.value)
+		}
+		grown.End(i, t.state)
+	}
+	once := curves(stopping.Minimize, trials, same)
+	for i := range trials {
+		if v, want := s.Rule.Judge(grown, i), s.Rule.Judge(once, i); v != want {
+			rt.Fatalf("verdict on trial %d is %+v, and at once %+v", i, v, want)
+		}
+	}
+}
+
 // testMirrored checks that maximising is minimising the negative.
 func testMirrored(rt *rapid.T, s Subject) {
 	if s.Absolute {
@@ -201,6 +238,10 @@ func testLimits(rt *rapid.T, s Subject) {
 		reports := trials[running].reports
 		if len(reports) == 0 || len(limits) == 0 || reports[len(reports)-1].step < limits[0].Step {
 			continue
+		}
+		here := func(l stopping.Limit) bool { return l.Step == reports[len(reports)-1].step }
+		if limits[0].Best && !slices.ContainsFunc(limits, here) {
+			continue // only a trial that reports at all steps is judged where limits are
 		}
 		if v := s.Rule.Judge(c, running); v.Stop && !exceeds(d, limits, reports) {
 			rt.Fatalf("trial with %v is stopped (%s), but is within the limits %+v", reports, v.Reason, limits)
