@@ -92,10 +92,11 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 	if err != nil {
 		return err
 	}
-	store, err := stores.Open(ctx, location)
+	opened, err := stores.Open(ctx, location)
 	if err != nil {
 		return err
 	}
+	store := observation.Announce(opened)
 	group, ctx := errgroup.WithContext(ctx)
 	err = func() error {
 		config := operator.DefaultConfig(credentials, store)

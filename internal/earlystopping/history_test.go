@@ -259,3 +259,27 @@ func TestHistoryModel(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkJudge judges a report in a search of thousands of trials.
+func BenchmarkJudge(b *testing.B) {
+	for _, name := range []string{"medianstop", "percentile", "successivehalving", "curvefitting"} {
+		b.Run(name, func(b *testing.B) {
+			l := newLab(name)
+			for i := range 5000 {
+				l.complete(b, 1, 1+float64(i%7), 1, 2, 3, 1, 1, 1, 1, 1)
+			}
+			trial := l.begin()
+			h := earlystopping.NewHistory(l.store, l)
+			l.values[trial] = []float64{1, 1, 1, 1, 1, 1, 1, 1, 1}
+			l.judge(b, h, trial)
+			values := l.values[trial]
+			b.ResetTimer()
+			for b.Loop() {
+				l.values[trial] = values[:8]
+				h.Forget(l.trials[trial])
+				l.judge(b, h, trial)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*8), "ns/report")
+		})
+	}
+}
