@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -195,5 +196,33 @@ func checkReports(t *testing.T, home string, list []unstructured.Unstructured) {
 		if len(points) != printed || printed == 0 {
 			t.Errorf("trial %s has %d values stored and printed %d", trial.GetName(), len(points), printed)
 		}
+	}
+}
+
+// TestEarlyStoppingExample runs the example, with fewer trials and epochs.
+func TestEarlyStoppingExample(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("python3 is not installed")
+		}
+		t.Skip("python3 is not installed")
+	}
+	text, err := os.ReadFile(filepath.Join(root, "examples/early-stopping/experiment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	train := abs(t, filepath.Join(root, "examples/quickstart/train.py"))
+	manifest := strings.NewReplacer("maxTrialCount: 30", "maxTrialCount: 9", "--epochs=20", "--epochs=6", "../quickstart/train.py", train).Replace(string(text))
+	s := newServer(t)
+	s.apply(t, manifest)
+	ended := s.ended("default", "digits-stopping", 5*time.Minute)
+	if _, _, ok := condition(ended, "Succeeded"); !ok {
+		t.Errorf("the experiment ended with %v", ended.Object["status"])
+	}
+	stopped, _, _ := unstructured.NestedInt64(ended.Object, "status", "trialsEarlyStopped")
+	succeeded, _, _ := unstructured.NestedInt64(ended.Object, "status", "trialsSucceeded")
+	if stopped == 0 || succeeded < 3 || stopped+succeeded != 9 {
+		t.Errorf("%d trials were stopped and %d succeeded, want some of each and 9 in all", stopped, succeeded)
 	}
 }
