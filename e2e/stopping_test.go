@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -96,6 +97,42 @@ func checkLatest(t *testing.T, trial *unstructured.Unstructured, want string) {
 		}
 	}
 	t.Errorf("trial %s shows %v, want the latest loss %s", trial.GetName(), metrics, want)
+}
+
+// TestInterruptedWhileStoppingEarly ends the platform in good order during the
+// grace of a trial that is being stopped, which forgets what containers that are
+// to run again had reported: this one is not to run again, and its value counts.
+func TestInterruptedWhileStoppingEarly(t *testing.T) {
+	t.Parallel()
+	diary := filepath.Join(t.TempDir(), "diary")
+	e := shape{
+		name: "interrupted", trials: 1, parallel: 1, spec: strings.Replace(threshold, "0.5", "-1", 1),
+		pod:     "            terminationGracePeriodSeconds: 600",
+		command: fmt.Sprintf("echo begin >>%s; trap '' TERM; echo loss=${trialParameters.x}; while :; do sleep 0.1; done", diary),
+	}
+	s := newServer(t)
+	if err := e.create(s); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, func() error {
+		for _, trial := range s.trialsOf(e.name) {
+			if step, _, _ := unstructured.NestedInt64(trial.Object, "status", "stoppedAtStep"); step == 1 {
+				return nil
+			}
+		}
+		return errors.New("the trial is not being stopped")
+	})
+	s.stop()
+	s.start()
+	s.ended("default", e.name, 2*time.Minute)
+	trial := s.trialsOf(e.name)[0]
+	if _, _, ok := condition(&trial, "EarlyStopped"); !ok {
+		t.Errorf("the trial ended with %v", trial.Object["status"])
+	}
+	checkLatest(t, &trial, strings.TrimPrefix(assignments(&trial), "x="))
+	if text, err := os.ReadFile(diary); err != nil || string(text) != "begin\n" {
+		t.Errorf("the trial began %q (%v), want once", text, err)
+	}
 }
 
 // TestKilledWhileStoppingEarly kills the whole platform again and again while

@@ -61,6 +61,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // advance makes one step. Neither e nor s may be changed.
 func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion) error {
+	if e.IsCompleted() {
+		r.Stopping.Drop(e.UID)
+	}
 	now := metav1.NewTime(r.Clock.Now())
 	next := &v1beta1.Suggestion{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
@@ -71,7 +74,6 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		return nil
 	case retire:
 		r.forget(s.UID)
-		r.Stopping.Drop(e.UID)
 		complete(&next.Status, v1beta1.ConditionSucceeded, reasonExperimentCompleted, retired(e.Spec.ResumePolicy), now)
 	case suggest:
 		prepare(&next.Status, now)
