@@ -143,6 +143,21 @@ func TestScrapeGoesOn(t *testing.T) {
 	s.want("Nothing is stored twice.", "loss=3", "loss=2")
 }
 
+func TestScrapeInterrupted(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.show(200, "loss 3\n")
+	o := s.observer()
+	s.look(o)
+	if err := o.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.Close()
+	s.want("What an interrupted run served is forgotten.")
+	s.finish(s.observer())
+	s.want("The next run begins anew.", "loss=3")
+}
+
 func TestScrapeProblems(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -20,17 +20,17 @@ func (f field) is(name protowire.Number, kind protowire.Type) bool {
 	return f.name == name && f.kind == kind
 }
 
-// first is the first number of a list of one, packed or not.
+// first is the number of a tensor's list of one, packed or not.
 func (f field) first() (uint64, bool) {
 	if f.kind != protowire.BytesType {
 		return f.number, f.name != 0
 	}
 	switch f.name {
-	case 5: // float_val
+	case tensorFloats:
 		if len(f.bytes) == 4 {
 			return uint64(binary.LittleEndian.Uint32(f.bytes)), true
 		}
-	case 6: // double_val
+	case tensorDoubles:
 		if len(f.bytes) == 8 {
 			return binary.LittleEndian.Uint64(f.bytes), true
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -666,6 +667,53 @@ func TestLeftRunningIsAdopted(t *testing.T) {
 			t.Errorf("observed %+v", o)
 		}
 	}
+}
+
+// TestSubject checks what an observer is told of a run.
+func TestSubject(t *testing.T) {
+	seen := &recorder{seen: map[string]*recording{}}
+	b := newBench(t, func(c *node.Config) { c.Observers = seen })
+	if os.Geteuid() != 0 {
+		t.Skip("volumes appear in containers for root alone")
+	}
+	gate := filepath.Join(t.TempDir(), "gate")
+	pod := b.pod(`echo 1 > /m/sub/file; echo begun; while [ ! -e ` + gate + ` ]; do sleep 0.01; done`)
+	pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/m/sub"}}
+	pod = b.create(pod)
+	b.awaitLog(pod, "main", 0, "begun")
+	o := seen.of(pod, 0)
+	o.mu.Lock()
+	s := o.run
+	o.mu.Unlock()
+	if path, own := s.HostPath("/m/sub/../sub/file"); !own {
+		t.Errorf("%s is not the Pod's own", path)
+	} else if text, err := os.ReadFile(path); string(text) != "1\n" {
+		t.Errorf("%s has %q, %v", path, text, err)
+	}
+	if path, own := s.HostPath(gate); own || path != gate {
+		t.Errorf("a path without a mount is %s, own %v", path, own)
+	}
+	if s.Pod.UID != pod.UID || s.Container != "main" || s.Attempt != 0 || s.OutputStart() != 0 {
+		t.Errorf("the subject is %+v", s)
+	}
+	if ip, err := netip.ParseAddr(s.Address); err != nil || !ip.IsLoopback() {
+		t.Errorf("the address is %q, want one of loopback, as the network of this test has", s.Address)
+	}
+	s.Warn("no metrics")
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		events, err := b.client.CoreV1().Events(b.namespace).List(t.Context(), metav1.ListOptions{})
+		if err == nil && slices.ContainsFunc(events.Items, func(e corev1.Event) bool {
+			return e.InvolvedObject.UID == pod.UID && e.Reason == "MetricsCollection" && e.Message == "no metrics"
+		}) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no event tells what is wrong (%v)", err)
+		}
+	}
+	os.WriteFile(gate, nil, 0o644)
+	b.awaitPhase(pod, corev1.PodSucceeded)
 }
 
 func TestMemoryLimit(t *testing.T) {
