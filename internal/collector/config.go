@@ -26,8 +26,8 @@ type Config struct {
 	// MaxRecord is the number of bytes of a record in an event file; longer
 	// ones, which hold images and graphs, are left out.
 	MaxRecord int
-	// WalkInterval is how often a directory is searched for new files,
-	// MaxEntries how many files and directories are looked at, and MaxFiles how
+	// WalkInterval is how often a directory is searched for new files, less
+	// often where that takes long; MaxEntries how many files and directories are looked at, and MaxFiles how
 	// many event files are read.
 	WalkInterval         time.Duration
 	MaxEntries, MaxFiles int
@@ -45,8 +45,8 @@ type Config struct {
 // are more than a chart can show and some 10 MB on disk; 5,000 waiting points are
 // some 500 kB in memory; and 8 MiB are read again in a tenth of a second.
 // A record of 16 MiB holds the numbers of any step beside some images; a walk
-// over 10,000 files takes some 10 ms. A page of a thousand metrics has some
-// 100 kB, and is read in some milliseconds.
+// over 10,000 files takes some tens of milliseconds, and so does reading a page
+// of a thousand metrics, of some 100 kB.
 func DefaultConfig() Config {
 	return Config{
 		Interval: 200 * time.Millisecond, MaxLine: 1 << 20, MaxPoints: 100_000, MaxWaiting: 5_000, MaxBehind: 8 << 20,

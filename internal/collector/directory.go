@@ -29,8 +29,8 @@ type directory struct {
 	seen   *tags
 	stored func(ctx context.Context, metric string) (bool, error)
 
-	files  map[string]*tail // by path on this machine
-	walked time.Time
+	files map[string]*tail // by path on this machine
+	due   time.Time        // of the next walk
 }
 
 // directory returns the observer of the kind Events.
@@ -55,13 +55,17 @@ func (c *Collector) directory(spec *Spec, s Subject, stream func(file string, un
 // isEventFile tells event files by their names, as TensorBoard does.
 func isEventFile(name string) bool { return strings.Contains(name, "tfevents") }
 
+// walkShare bounds the time that walks take to a twentieth.
+const walkShare = 20
+
 // Look implements Observer.
 func (d *directory) Look(ctx context.Context, now time.Time) error {
-	if now.Sub(d.walked) >= d.config.WalkInterval {
-		d.walked = now
+	if !now.Before(d.due) {
+		began := time.Now()
 		if err := d.walk(); err != nil {
 			return err
 		}
+		d.due = now.Add(max(d.config.WalkInterval, walkShare*time.Since(began)))
 	}
 	return d.each(func(t *tail) error { return t.Look(ctx, now) })
 }
