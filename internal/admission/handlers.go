@@ -26,6 +26,9 @@ const (
 type Config struct {
 	// Algorithms are those that experiments may name.
 	Algorithms v1beta1.Algorithms
+	// More, if set, adds those that are configured to be asked for elsewhere. It
+	// is called for an experiment that names one that is not in Algorithms.
+	More func(ctx context.Context, known v1beta1.Algorithms) (v1beta1.Algorithms, error)
 	// ConfigMaps reads the trial templates that are in ConfigMaps. Experiments
 	// with such a template are refused when it is nil.
 	ConfigMaps trialtemplate.ConfigMaps
@@ -74,11 +77,30 @@ func (c Config) validateExperiment(ctx context.Context, req ctrladmission.Reques
 		}
 		errs = e.ValidateUpdate(old)
 	}
-	errs = append(errs, e.Validate(c.Algorithms)...)
+	known, err := c.known(ctx, &e.Spec)
+	if err != nil {
+		return ctrladmission.Errored(http.StatusInternalServerError, err)
+	}
+	errs = append(errs, e.Validate(known)...)
 	if len(errs) == 0 {
 		errs = trialtemplate.Validate(ctx, &e.Spec, c.ConfigMaps)
 	}
 	return decide(req, errs)
+}
+
+// known are the algorithms that an experiment may name.
+func (c Config) known(ctx context.Context, spec *v1beta1.ExperimentSpec) (v1beta1.Algorithms, error) {
+	all := true
+	if spec.Algorithm != nil {
+		_, all = c.Algorithms.Search[spec.Algorithm.AlgorithmName]
+	}
+	if all && spec.EarlyStopping != nil {
+		_, all = c.Algorithms.EarlyStopping[spec.EarlyStopping.AlgorithmName]
+	}
+	if all || c.More == nil {
+		return c.Algorithms, nil
+	}
+	return c.More(ctx, c.Algorithms)
 }
 
 // validateTrial keeps out trials that controllers could not read.

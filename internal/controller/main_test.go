@@ -145,8 +145,18 @@ func parameterOf(pod *corev1.Pod) string { return pod.Spec.Containers[0].Args[0]
 // report is the program that reports its parameter as loss.
 func report(_ context.Context, pod *corev1.Pod) (string, int32) { return parameterOf(pod), 0 }
 
-// experiment is one that searches x in [1, 100] for the least loss.
+// experiment creates a manifest.
 func (l *lab) experiment(name string, parallel, limit int32, changes ...func(*v1beta1.Experiment)) *v1beta1.Experiment {
+	l.t.Helper()
+	e := l.manifest(name, parallel, limit, changes...)
+	if err := l.client.Create(l.t.Context(), e); err != nil {
+		l.t.Fatal(err)
+	}
+	return e
+}
+
+// manifest is an experiment that searches x in [1, 100] for the least loss.
+func (l *lab) manifest(name string, parallel, limit int32, changes ...func(*v1beta1.Experiment)) *v1beta1.Experiment {
 	l.t.Helper()
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -186,9 +196,6 @@ func (l *lab) experiment(name string, parallel, limit int32, changes ...func(*v1
 	}
 	for _, change := range changes {
 		change(e)
-	}
-	if err := l.client.Create(l.t.Context(), e); err != nil {
-		l.t.Fatal(err)
 	}
 	return e
 }

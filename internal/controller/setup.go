@@ -15,7 +15,9 @@
 package controller
 
 import (
+	"context"
 	"fmt"
+	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
@@ -47,6 +49,9 @@ type Options struct {
 	// RunKinds are the kinds that a trial's run object may have. Default:
 	// batch/v1 Job.
 	RunKinds []schema.GroupVersionKind
+	// Dial connects to the algorithm services of users. Default: as any
+	// program does.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
 	Registerer prometheus.Registerer
 }
@@ -100,6 +105,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	stopping := earlystopping.NewHistory(o.Store, mgr.GetCache())
 	ofSuggestions := suggestion.DefaultConfig()
 	ofSuggestions.Stopping = stopping
+	ofSuggestions.Services.Reader, ofSuggestions.Client.Dial = mgr.GetAPIReader(), o.Dial
 	ofSuggestions.Events = report.NewEvents(mgr.GetEventRecorder(suggestion.Name))
 	if err := suggestion.SetupWithManager(mgr, ofSuggestions); err != nil {
 		return err

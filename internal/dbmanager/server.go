@@ -5,16 +5,22 @@ package dbmanager
 import (
 	"context"
 	"errors"
+	"net"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
+	"diwan.dev/diwan/internal/grpcserver"
 	"diwan.dev/diwan/observation"
 )
 
 // source is the source of the points that come by gRPC. Its offset counts them.
 const source = "grpc"
+
+// Port is where a DBManager listens, by Katib's convention.
+const Port = 6789
 
 // Server answers as a DBManager. Serve runs one.
 type Server struct {
@@ -24,6 +30,12 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server { return &Server{Config: c} }
+
+// Serve answers on some listeners until ctx ends, and closes them.
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+	register := func(r grpc.ServiceRegistrar) { v1beta1.RegisterDBManagerServer(r, s) }
+	return grpcserver.Serve(ctx, register, s.MaxMessage, []string{v1beta1.DBManager_ServiceDesc.ServiceName}, listeners...)
+}
 
 // ReportObservationLog stores points of a trial.
 func (s *Server) ReportObservationLog(ctx context.Context, r *v1beta1.ReportObservationLogRequest) (*v1beta1.ReportObservationLogReply, error) {

@@ -5,12 +5,14 @@ package operator
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/algorithm"
 	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/optimize"
@@ -27,6 +29,45 @@ func algorithms() v1beta1.Algorithms {
 		rules[name] = true
 	}
 	return v1beta1.Algorithms{Search: search, EarlyStopping: rules, Check: searchspace.Check, CheckEarlyStopping: earlystopping.Check}
+}
+
+// services tells admission which algorithms are asked for elsewhere. What those
+// can do they say themselves, when the experiment starts.
+func services(directory algorithm.Directory) func(context.Context, v1beta1.Algorithms) (v1beta1.Algorithms, error) {
+	return func(ctx context.Context, known v1beta1.Algorithms) (v1beta1.Algorithms, error) {
+		found, err := directory.Services(ctx)
+		if err != nil {
+			return known, err
+		}
+		more := known
+		more.Search, more.EarlyStopping = with(known.Search, found.Suggestions), with(known.EarlyStopping, found.EarlyStoppings)
+		more.Check = func(spec *v1beta1.ExperimentSpec) error {
+			if known.Search[spec.Algorithm.AlgorithmName] {
+				return known.Check(spec)
+			}
+			_, err := searchspace.Of(spec)
+			return err
+		}
+		more.CheckEarlyStopping = func(spec *v1beta1.EarlyStoppingSpec) error {
+			if known.EarlyStopping[spec.AlgorithmName] {
+				return known.CheckEarlyStopping(spec)
+			}
+			return nil
+		}
+		return more, nil
+	}
+}
+
+// with adds names of services to those that are known; one without an address
+// stands for Katib's own and adds nothing.
+func with(known map[string]bool, services map[string]string) map[string]bool {
+	all := maps.Clone(known)
+	for name, address := range services {
+		if address != "" {
+			all[name] = true
+		}
+	}
+	return all
 }
 
 // readConfigMap reads trial templates, uncached: it is asked when an

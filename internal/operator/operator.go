@@ -24,6 +24,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"diwan.dev/diwan/internal/admission"
+	"diwan.dev/diwan/internal/algorithm"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/observation"
 )
@@ -46,6 +47,9 @@ type Config struct {
 	// in LeaderNamespace. Default off.
 	LeaderElection  bool
 	LeaderNamespace string
+	// Dial connects to the algorithm services of users, host:port. Default: as
+	// any program does.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Add, if set, adds more reconcilers to the same manager.
 	Add func(ctrl.Manager) error
 }
@@ -85,7 +89,7 @@ func New(cfg Config) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the operator: %w", err)
 	}
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Dial: cfg.Dial}); err != nil {
 		return nil, err
 	}
 	if cfg.Add != nil {
@@ -96,6 +100,7 @@ func New(cfg Config) (*Operator, error) {
 	mux := http.NewServeMux()
 	for path, handler := range admission.Handlers(admission.Config{
 		Algorithms: algorithms(),
+		More:       services(algorithm.Directory{Reader: manager.GetAPIReader()}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
 	}) {
 		mux.Handle(path, handler)

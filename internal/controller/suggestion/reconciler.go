@@ -69,6 +69,7 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
 	}}
 	s.Status.DeepCopyInto(&next.Status)
+	var later unanswered
 	switch decide(e, s) {
 	case rest:
 		return nil
@@ -78,12 +79,13 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	case suggest:
 		prepare(&next.Status, now)
 		next.Spec = s.Spec
-		if err := r.suggest(ctx, e, next, now); err != nil {
+		err := r.suggest(ctx, e, next, ready(s), now)
+		if err != nil && !errors.As(err, &later) {
 			return err
 		}
 	}
 	if equality.Semantic.DeepEqual(&s.Status, &next.Status) {
-		return nil
+		return later.error
 	}
 	next.Status.LastReconcileTime = &now
 	if err := r.client.Status().Update(ctx, next); err != nil {
@@ -91,11 +93,25 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 		return fmt.Errorf("cannot write the status of suggestion %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	r.writes.Wrote(s.ResourceVersion, next)
-	return nil
+	return later.error
 }
 
-// suggest brings the status of s up to what is requested.
-func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, now metav1.Time) error {
+// suggest brings the status of s up to what is requested. ready says that it
+// was so before.
+func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, ready bool, now metav1.Time) error {
+	if outside(s.Spec.Algorithm, s.Spec.EarlyStopping) {
+		return r.consult(ctx, e, s, ready, now)
+	}
+	rules, err := r.Stopping.Fixed(ctx, e)
+	if err != nil {
+		return err
+	}
+	return r.extend(ctx, e, s, rules, now)
+}
+
+// extend has the library make what is missing, for trials that are stopped
+// early by some rules.
+func (r *Reconciler) extend(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, rules []v1beta1.EarlyStoppingRule, now metav1.Time) error {
 	if s.Spec.Algorithm != nil && len(s.Status.AlgorithmSettings) == 0 {
 		s.Status.AlgorithmSettings = seedFor(e.UID, s.Spec.Algorithm.AlgorithmName, searchspace.Settings(s.Spec.Algorithm.AlgorithmSettings))
 	}
@@ -117,10 +133,6 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	if err := x.learn(name, trial); err != nil {
 		return err
 	}
-	rules, err := r.Stopping.Fixed(ctx, e)
-	if err != nil {
-		return err
-	}
 	switch err := x.extend(ctx, &s.Status, s.Spec.Requests, rules, name); {
 	case errors.Is(err, optimize.ErrExhausted):
 		complete(&s.Status, v1beta1.ConditionSucceeded, ReasonEndReached,
@@ -128,11 +140,17 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	case err != nil:
 		return fmt.Errorf("cannot make suggestion %d of %s/%s: %w", s.Status.SuggestionCount, s.Namespace, s.Name, err)
 	}
+	r.prune(ctx, s)
+	return nil
+}
+
+// prune bounds the list of suggestions.
+func (r *Reconciler) prune(ctx context.Context, s *v1beta1.Suggestion) {
+	trial := r.trials(ctx, s.Namespace)
 	s.Status.Suggestions = prune(s.Status.Suggestions, r.Keep, func(name string) bool {
 		t := trial(name)
 		return t != nil && t.IsCompleted()
 	})
-	return nil
 }
 
 // prune drops, of all but the newest keep assignments, those whose trial ended.

@@ -68,7 +68,7 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf, sources
 	if algorithm == nil {
 		return nil, errors.New("spec.algorithm is missing")
 	}
-	if _, err := earlystopping.New(s.Spec.EarlyStopping); err != nil {
+	if _, err := earlystopping.New(s.Spec.EarlyStopping); err != nil && !stopsOutside(s.Spec.EarlyStopping) {
 		return nil, err
 	}
 	space, err := searchspace.Of(&e.Spec)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -28,16 +29,37 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // SetupWithManager adds the reconciler to a manager.
 func SetupWithManager(mgr manager.Manager, config Config) error {
 	r := &Reconciler{Config: config, client: mgr.GetClient()}
-	err := builder.ControllerManagedBy(mgr).
-		Named(Name).
-		Watches(&v1beta1.Suggestion{}, r.onSuggestion()).
-		Watches(&v1beta1.Experiment{}, onExperiment()).
-		WithOptions(workers.Options(config.Concurrency)).
-		Complete(r)
-	if err != nil {
-		return fmt.Errorf("cannot set up %s: %w", Name, err)
+	// Services may be slow: who waits for one does not hold up the others.
+	for name, queue := range map[string]struct {
+		outside bool
+		workers int
+	}{
+		Name:                 {false, config.Concurrency},
+		Name + "-of-service": {true, config.Asking},
+	} {
+		err := builder.ControllerManagedBy(mgr).
+			Named(name).
+			Watches(&v1beta1.Suggestion{}, r.onSuggestion()).
+			Watches(&v1beta1.Experiment{}, onExperiment()).
+			WithEventFilter(predicate.NewPredicateFuncs(func(o client.Object) bool { return isOutside(o) == queue.outside })).
+			WithOptions(workers.Options(queue.workers)).
+			Complete(r)
+		if err != nil {
+			return fmt.Errorf("cannot set up %s: %w", name, err)
+		}
 	}
 	return nil
+}
+
+// isOutside is outside for a Suggestion or an Experiment.
+func isOutside(o client.Object) bool {
+	switch o := o.(type) {
+	case *v1beta1.Suggestion:
+		return outside(o.Spec.Algorithm, o.Spec.EarlyStopping)
+	case *v1beta1.Experiment:
+		return outside(o.Spec.Algorithm, o.Spec.EarlyStopping)
+	}
+	return false
 }
 
 func enqueue(o client.Object, q queue) {

@@ -293,9 +293,6 @@ func TestUnusableSearches(t *testing.T) {
 			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "medianstop",
 				AlgorithmSettings: []v1beta1.EarlyStoppingSetting{{Name: "start_step", Value: "0"}}}
 		}, "setting start_step is 0: want a whole number from 1"},
-		"Rule": {"and with one that nobody has", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {
-			s.Spec.EarlyStopping = &v1beta1.EarlyStoppingSpec{AlgorithmName: "guess"}
-		}, `unknown early stopping rule "guess"`},
 		"Nas":     {"an architecture consists of something", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.NasConfig = &v1beta1.NasConfig{} }, "nasConfig"},
 		"BadList": {"the error names the parameter", func(e *v1beta1.Experiment, _ *v1beta1.Suggestion) { e.Spec.Parameters[1].FeasibleSpace.List = nil }, "optimizer"},
 		"Setting": {"and the setting", func(_ *v1beta1.Experiment, s *v1beta1.Suggestion) {

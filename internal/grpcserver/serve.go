@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package dbmanager
+// Package grpcserver runs the gRPC servers of this program, all with the same
+// bounds and with the health service by which probes ask for them.
+package grpcserver
 
 import (
 	"context"
@@ -13,12 +15,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-
-	"diwan.dev/diwan/api/manager/v1beta1"
 )
-
-// Port is where a DBManager listens, by Katib's convention.
-const Port = 6789
 
 const (
 	// grace is how long calls under way may take to end when serving ends.
@@ -30,16 +27,21 @@ const (
 )
 
 // Serve answers on some listeners until ctx ends, beside grpc.health.v1. It
-// closes the listeners.
-func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
+// closes the listeners. register adds the services; maxMessage bounds a request
+// in bytes; probes ask for the server by the empty name and the given ones.
+func Serve(ctx context.Context, register func(grpc.ServiceRegistrar), maxMessage int, probes []string, listeners ...net.Listener) error {
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(s.MaxMessage),
+		grpc.MaxRecvMsgSize(maxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(10*time.Second),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idle}),
 	)
-	v1beta1.RegisterDBManagerServer(server, s)
-	grpc_health_v1.RegisterHealthServer(server, healthy())
+	register(server)
+	healthy := health.NewServer()
+	for _, name := range probes {
+		healthy.SetServingStatus(name, grpc_health_v1.HealthCheckResponse_SERVING)
+	}
+	grpc_health_v1.RegisterHealthServer(server, healthy)
 	stop := context.AfterFunc(ctx, func() {
 		forced := time.AfterFunc(grace, server.Stop)
 		defer forced.Stop()
@@ -51,18 +53,10 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		group.Go(func() error {
 			if err := server.Serve(l); err != nil && ctx.Err() == nil {
 				server.Stop() // the others end too
-				return fmt.Errorf("cannot serve DBManager on %s: %w", l.Addr(), err)
+				return fmt.Errorf("cannot serve gRPC on %s: %w", l.Addr(), err)
 			}
 			return nil
 		})
 	}
 	return group.Wait()
-}
-
-// healthy answers probes: for the whole server by the empty name, and by the
-// name of the service.
-func healthy() grpc_health_v1.HealthServer {
-	h := health.NewServer()
-	h.SetServingStatus(v1beta1.DBManager_ServiceDesc.ServiceName, grpc_health_v1.HealthCheckResponse_SERVING)
-	return h
 }

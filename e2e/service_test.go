@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestAlgorithmService runs the example of an algorithm service in Python, as
+// its page says, and the same experiment by Diwan's own server.
+func TestAlgorithmService(t *testing.T) {
+	t.Parallel()
+	python := sdks(t)
+	example := filepath.Join(root, "examples", "algorithm-service")
+	own := background(t, python, filepath.Join(example, "service.py"))
+	served := background(t, binary, "algorithm-server", "--algorithm", "sobol", "--address")
+	s := newServer(t)
+	text := read(t, filepath.Join(example, "katib-config.yaml"))
+	s.apply(t, strings.Replace(text, "127.0.0.1:7000", own, 1)+"        - {algorithmName: served, endpoint: \""+served+"\"}\n")
+
+	experiment := read(t, filepath.Join(example, "experiment.yaml"))
+	s.apply(t, experiment)
+	s.apply(t, strings.NewReplacer("own-algorithm", "served-algorithm", "halving", "served").Replace(experiment))
+	for _, name := range []string{"own-algorithm", "served-algorithm"} {
+		object := s.ended("default", name, 2*time.Minute)
+		if reason, message, ok := condition(object, "Succeeded"); !ok {
+			t.Fatalf("%s has not succeeded: %s %s", name, reason, message)
+		}
+		different := map[string]bool{}
+		list := s.trialsOf(name)
+		for i := range list {
+			different[assignments(&list[i])] = true
+		}
+		if len(different) != 10 {
+			t.Errorf("%s made the points %v, want 10", name, different)
+		}
+	}
+	list := s.trialsOf("served-algorithm")
+	for i := range list {
+		labels, _, _ := unstructured.NestedStringMap(list[i].Object, "spec", "labels")
+		if labels["diwan.dev/index"] == "" {
+			t.Errorf("trial %s of the server bears the labels %v, and no number", list[i].GetName(), labels)
+		}
+	}
+}
+
+// background runs a program with a free address as its last argument until the
+// test ends, and returns the address once the program says that it is ready.
+func background(t *testing.T, program string, arguments ...string) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	cmd := exec.Command(program, append(arguments, address)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready") {
+		t.Fatalf("%s said %q, %v; want that it is ready", program, line, err)
+	}
+	return address
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion
+
+import (
+	"context"
+	"errors"
+	"maps"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/trialname"
+	"diwan.dev/diwan/internal/searchspace"
+	"diwan.dev/diwan/optimize"
+)
+
+// LabelIndex is the label of a suggestion that bears its number, from 0, where
+// that cannot be told by the trial's name.
+const LabelIndex = "diwan.dev/index"
+
+// Answer makes more suggestions for an experiment, from what is known of the
+// earlier ones alone: history holds their trials by index, nil for one that
+// nobody knows any more. They are the same that the reconciler makes of the
+// same history with the same seed. It also returns the settings to come with
+// the next request: the seed, where the experiment has none. There are fewer
+// suggestions where the algorithm has no more. An error says what is wrong with
+// the experiment.
+func Answer(ctx context.Context, e *v1beta1.Experiment, history []*v1beta1.Trial, more int) ([]v1beta1.TrialAssignment, []v1beta1.AlgorithmSetting, error) {
+	s, byName := &v1beta1.Suggestion{}, map[string]*v1beta1.Trial{}
+	s.Spec.Algorithm = e.Spec.Algorithm
+	for i, t := range history {
+		a := v1beta1.TrialAssignment{Name: trialname.Of(e.Name, e.UID, i)}
+		if t != nil {
+			t = t.DeepCopy()
+			maps.DeleteFunc(t.Spec.Labels, func(label, _ string) bool { return label == LabelIndex })
+			a.Name = t.Name
+			byName[t.Name] = t
+		}
+		s.Status.Suggestions = append(s.Status.Suggestions, a)
+	}
+	s.Status.SuggestionCount = int32(len(history))
+	if e.Spec.Algorithm != nil {
+		s.Status.AlgorithmSettings = seedFor(e.UID, e.Spec.Algorithm.AlgorithmName, searchspace.Settings(e.Spec.Algorithm.AlgorithmSettings))
+	}
+	trial := func(name string) *v1beta1.Trial { return byName[name] }
+	x, err := resume(e, s, trial, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	name := func(i int) string {
+		if i < len(history) {
+			return s.Status.Suggestions[i].Name
+		}
+		return trialname.Of(e.Name, e.UID, i)
+	}
+	if err := x.learn(name, trial); err != nil {
+		return nil, nil, err
+	}
+	err = x.extend(ctx, &s.Status, int32(len(history)+more), nil, name)
+	if errors.Is(err, optimize.ErrExhausted) {
+		err = nil
+	}
+	return s.Status.Suggestions[len(history):], s.Status.AlgorithmSettings, err
+}

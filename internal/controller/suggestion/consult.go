@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package suggestion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	manager "diwan.dev/diwan/api/manager/v1beta1"
+	"diwan.dev/diwan/internal/algorithm"
+	"diwan.dev/diwan/internal/controller/trialname"
+	"diwan.dev/diwan/internal/earlystopping"
+	"diwan.dev/diwan/optimize"
+)
+
+// outside reports whether a service outside of this process is to be asked for
+// suggestions, or for early stopping rules.
+func outside(a *v1beta1.AlgorithmSpec, stopping *v1beta1.EarlyStoppingSpec) bool {
+	return searchesOutside(a) || stopsOutside(stopping)
+}
+
+// searchesOutside reports whether the library does not have an algorithm.
+func searchesOutside(a *v1beta1.AlgorithmSpec) bool {
+	return a != nil && !slices.ContainsFunc(optimize.Known(), func(k optimize.Algorithm) bool { return k.Name == a.AlgorithmName })
+}
+
+// stopsOutside reports whether the library does not have an early stopping rule.
+func stopsOutside(spec *v1beta1.EarlyStoppingSpec) bool {
+	return spec != nil && spec.AlgorithmName != "" && !slices.Contains(earlystopping.Known(), spec.AlgorithmName)
+}
+
+// unanswered says that a service did not answer. The status shows it, and it is
+// asked again.
+type unanswered struct{ error }
+
+// consult brings the status of s, whose algorithm is a service's, up to what is
+// requested. ready says that the service has accepted the experiment.
+//
+// What the service answers is stored before anything is made of it. An answer
+// that could not be stored is asked for again.
+func (r *Reconciler) consult(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, ready bool, now metav1.Time) error {
+	services, err := r.Services.Services(ctx)
+	if err != nil {
+		return err
+	}
+	if !ready {
+		err = r.validate(ctx, services, e, s)
+	}
+	if err == nil && s.Status.SuggestionCount < s.Spec.Requests {
+		err = r.ask(ctx, services, e, s, now)
+	}
+	switch {
+	case errors.Is(err, algorithm.ErrWrong), errors.Is(err, algorithm.ErrUnknown) && !ready:
+		complete(&s.Status, v1beta1.ConditionFailed, v1beta1.ReasonSuggestionFailed, "Validation failed: "+err.Error(), now)
+		return nil
+	case err != nil:
+		s.Status.Conditions.Set(now, v1beta1.ConditionDeploymentReady, corev1.ConditionFalse, v1beta1.ReasonSuggestionDeploymentNotReady, err.Error())
+		if !ready {
+			s.Status.Conditions.Remove(v1beta1.ConditionRunning)
+		}
+		return unanswered{err}
+	}
+	return nil
+}
+
+// validate asks the services whether they can do what the experiment wants.
+func (r *Reconciler) validate(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion) error {
+	if searchesOutside(s.Spec.Algorithm) {
+		address, err := algorithm.Find(services.Suggestions, s.Spec.Algorithm.AlgorithmName)
+		if err != nil {
+			return err
+		}
+		if err := r.Client.Validate(ctx, address, algorithm.Experiment(e, nil)); err != nil {
+			return err
+		}
+	}
+	if stopsOutside(s.Spec.EarlyStopping) {
+		address, err := algorithm.Find(services.EarlyStoppings, s.Spec.EarlyStopping.AlgorithmName)
+		if err != nil {
+			return err
+		}
+		return r.Client.ValidateStopping(ctx, address, s.Spec.EarlyStopping)
+	}
+	return nil
+}
+
+// ask has the services make what is missing.
+func (r *Reconciler) ask(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion, now metav1.Time) error {
+	trials, err := r.trialsOf(ctx, e, s)
+	if err != nil {
+		return err
+	}
+	about, known := algorithm.Experiment(e, s.Status.AlgorithmSettings), algorithm.Trials(trials)
+	rules, err := r.rules(ctx, services, e, s, about, known)
+	if err != nil {
+		return err
+	}
+	if !searchesOutside(s.Spec.Algorithm) {
+		return r.extend(ctx, e, s, rules, now)
+	}
+	address, err := algorithm.Find(services.Suggestions, s.Spec.Algorithm.AlgorithmName)
+	if err != nil {
+		return err
+	}
+	missing := s.Spec.Requests - s.Status.SuggestionCount
+	reply, err := r.Client.Suggest(ctx, address, &manager.GetSuggestionsRequest{
+		Experiment: about, Trials: known, CurrentRequestNumber: missing, TotalRequestNumber: s.Spec.Requests,
+	})
+	if err != nil {
+		return err
+	}
+	taken := func(name string) bool {
+		return slices.ContainsFunc(trials, func(t *v1beta1.Trial) bool { return t.Name == name })
+	}
+	name := func(i int) string { return trialname.Of(e.Name, e.UID, int(s.Status.SuggestionCount)+i) }
+	made, err := algorithm.Assignments(e, reply, int(missing), name, taken)
+	if err != nil {
+		return err
+	}
+	for i := range made {
+		made[i].EarlyStoppingRules = append(made[i].EarlyStoppingRules, rules...)
+	}
+	s.Status.Suggestions = append(s.Status.Suggestions, made...)
+	s.Status.SuggestionCount += int32(len(made))
+	s.Status.AlgorithmSettings = algorithm.Merge(s.Status.AlgorithmSettings, algorithm.SettingsOf(reply.GetAlgorithm()))
+	if len(made) == 0 {
+		complete(&s.Status, v1beta1.ConditionSucceeded, ReasonEndReached,
+			fmt.Sprintf("The algorithm service has nothing more to suggest after %d suggestions", s.Status.SuggestionCount), now)
+	}
+	r.prune(ctx, s)
+	return nil
+}
+
+// rules are those by which the trials that come next are stopped early.
+func (r *Reconciler) rules(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion, about *manager.Experiment, trials []*manager.Trial) ([]v1beta1.EarlyStoppingRule, error) {
+	if !stopsOutside(s.Spec.EarlyStopping) {
+		return r.Stopping.Fixed(ctx, e)
+	}
+	address, err := algorithm.Find(services.EarlyStoppings, s.Spec.EarlyStopping.AlgorithmName)
+	if err != nil {
+		return nil, err
+	}
+	return r.Client.Rules(ctx, address, &manager.GetEarlyStoppingRulesRequest{
+		Experiment: about, Trials: trials, DbManagerAddress: algorithm.DBManagerAddress,
+	})
+}
+
+// trialsOf returns the trials of an experiment in the order of their
+// suggestions, also those that are yet to be created.
+func (r *Reconciler) trialsOf(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion) ([]*v1beta1.Trial, error) {
+	var list v1beta1.TrialList
+	err := r.client.List(ctx, &list, client.InNamespace(e.Namespace), client.MatchingLabels{v1beta1.LabelExperiment: e.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the trials of %s/%s: %w", e.Namespace, e.Name, err)
+	}
+	var trials []*v1beta1.Trial
+	there := map[string]bool{}
+	for i := range list.Items {
+		if t := &list.Items[i]; metav1.IsControlledBy(t, e) {
+			trials = append(trials, t)
+			there[t.Name] = true
+		}
+	}
+	slices.SortStableFunc(trials, func(a, b *v1beta1.Trial) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for _, a := range s.Status.Suggestions {
+		if !there[a.Name] {
+			t := &v1beta1.Trial{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}
+			t.Spec.Objective, t.Spec.ParameterAssignments, t.Spec.Labels = e.Spec.Objective, a.ParameterAssignments, a.Labels
+			trials = append(trials, t)
+		}
+	}
+	return trials, nil
+}
+
+// number is that of a trial's suggestion, 0 for one that a service named.
+func number(t *v1beta1.Trial) int {
+	i, _ := strconv.Atoi(t.Annotations[v1beta1.AnnotationTrialIndex])
+	return i
+}
