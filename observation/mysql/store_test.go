@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"diwan.dev/diwan/observation"
@@ -37,4 +38,12 @@ func TestDurable(t *testing.T) {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	observationtest.Run(t, opener(t))
+}
+
+func TestServer(t *testing.T) {
+	t.Parallel()
+	server := database.MariaDB().Lend(t)
+	observationtest.RunServer(t, server, func(ctx context.Context, address string) (observation.Store, error) {
+		return mysql.Open(ctx, strings.Replace(server.URL(), server.Address(), address, 1))
+	})
 }
