@@ -18,8 +18,11 @@
 //
 // # Stores
 //
-// Package [diwan.dev/diwan/observation/sqlite] keeps a store in one file;
-// package [diwan.dev/diwan/observation/memory] keeps one in memory, for tests
-// and for searches that need not outlive their process. Both pass the suite of
-// package [diwan.dev/diwan/observation/observationtest], and so must any other.
+// Package [diwan.dev/diwan/observation/sqlite] keeps a store in one file,
+// [diwan.dev/diwan/observation/postgres] and [diwan.dev/diwan/observation/mysql]
+// in a database that several processes share, and
+// [diwan.dev/diwan/observation/memory] in memory, for tests and for searches
+// that need not outlive their process. [diwan.dev/diwan/observation/stores]
+// opens the one that a setting names. All pass the suite of package
+// [diwan.dev/diwan/observation/observationtest], and so must any other.
 package observation

@@ -162,17 +162,12 @@ func TestDamage(t *testing.T) {
 // space again.
 func TestFull(t *testing.T) {
 	t.Parallel()
-	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "observations.db"))
+	path := filepath.Join(t.TempDir(), "observations.db")
+	s, err := open(t.Context(), path, "max_page_count(14)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	limit := func(pages int) {
-		if _, err := s.writer.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	limit(12)
 	small, big := observation.Trial{Namespace: "default", Name: "small"}, observation.Trial{Namespace: "default", Name: "big"}
 	var group sync.WaitGroup
 	group.Go(func() {
@@ -192,7 +187,12 @@ func TestFull(t *testing.T) {
 			t.Errorf("trial %s has %d points, %v; want %d", trial, len(points), err, want)
 		}
 	}
-	limit(100_000)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = open(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Append(t.Context(), big, filled(0, 10_000)); err != nil {
 		t.Errorf("a batch that fits again: %v", err)
 	}

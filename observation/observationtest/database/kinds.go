@@ -3,14 +3,9 @@
 package database
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 	"path/filepath"
 	"strconv"
-
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
 )
 
 // Postgres is PostgreSQL. Its clients need no password.
@@ -29,13 +24,6 @@ func Postgres() *Kind {
 		},
 		url: func(port int) string {
 			return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
-		},
-		ping: func(ctx context.Context, url string) error {
-			conn, err := pgx.Connect(ctx, url)
-			if err != nil {
-				return err
-			}
-			return conn.Close(ctx)
 		},
 	}
 }
@@ -57,29 +45,5 @@ func MariaDB() *Kind {
 				"--innodb-flush-log-at-trx-commit=2"}
 		},
 		url: func(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", port) },
-		ping: func(ctx context.Context, url string) error {
-			db, err := openMySQL(url)
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			return db.PingContext(ctx)
-		},
 	}
-}
-
-// openMySQL opens a database by a URL of this package.
-func openMySQL(location string) (*sql.DB, error) {
-	host, name, err := splitMySQL(location)
-	if err != nil {
-		return nil, err
-	}
-	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr, config.DBName = "root", "tcp", host, name
-	config.Logger = &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector), nil
 }

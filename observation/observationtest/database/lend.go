@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
@@ -87,32 +88,50 @@ func Within(ctx context.Context, location, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var db *sql.DB
+	db, err := open(location)
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
 	statement := "CREATE DATABASE IF NOT EXISTS " + name
 	if u.Scheme == "mysql" {
-		if db, err = openMySQL(location); err != nil {
-			return "", err
-		}
 		u.Path = "/" + name
 	} else {
-		if db, err = sql.Open("pgx", location); err != nil {
-			return "", err
-		}
 		statement = "CREATE SCHEMA IF NOT EXISTS " + name
 		query := u.Query()
 		query.Set("search_path", name)
 		u.RawQuery = query.Encode()
 	}
-	defer db.Close()
 	_, err = db.ExecContext(ctx, statement)
 	return u.String(), err
 }
 
-// splitMySQL returns host:port and the database of a URL.
-func splitMySQL(location string) (host, name string, err error) {
+// SQL runs statements in a database, until the test ends.
+func SQL(t testing.TB, location string) *sql.DB {
+	t.Helper()
+	db, err := open(location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// open opens a database by a URL of this package.
+func open(location string) (*sql.DB, error) {
 	u, err := url.Parse(location)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	return u.Host, strings.TrimPrefix(u.Path, "/"), nil
+	if u.Scheme != "mysql" {
+		return sql.Open("pgx", location)
+	}
+	config := mysql.NewConfig()
+	config.User, config.Net, config.Addr, config.DBName = "root", "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	config.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector), nil
 }

@@ -33,8 +33,6 @@ type Kind struct {
 	serve   func(programs []string, dir string, port int) []string
 	// url is that of the server's first database.
 	url func(port int) string
-	// ping reports whether the server answers.
-	ping func(ctx context.Context, url string) error
 }
 
 // Missing says which programs a kind of server lacks on this machine.
@@ -180,9 +178,7 @@ func (s *Server) launch() error {
 // await waits until the server answers.
 func (s *Server) await(ctx context.Context, deadline time.Time) error {
 	for {
-		ping, cancel := context.WithTimeout(ctx, 2*time.Second)
-		err := s.kind.ping(ping, s.URL())
-		cancel()
+		err := s.ping(ctx)
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -194,6 +190,18 @@ func (s *Server) await(ctx context.Context, deadline time.Time) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// ping reports whether the server answers.
+func (s *Server) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	db, err := open(s.URL())
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.PingContext(ctx)
 }
 
 // Kill ends the server as SIGKILL does.
