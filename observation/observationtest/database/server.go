@@ -210,10 +210,17 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
-// Close ends the server and removes its data.
+// Close ends the server and removes its data. A server that had ended by itself
+// is an error, with what it said.
 func (s *Server) Close() error {
+	var err error
+	select {
+	case <-s.ended:
+		err = fmt.Errorf("%s had ended by itself; it said:\n%s", s.kind.Name, s.said())
+	default:
+	}
 	s.Kill()
-	return os.RemoveAll(s.dir)
+	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 // environment is the variable that tells processes below where the server is.
