@@ -52,14 +52,16 @@ func build(m *testing.M) int {
 type server struct {
 	t    testing.TB
 	home string
+	args []string // more arguments of `diwan up`
 	cmd  *exec.Cmd
 	log  *lockedBuffer
 }
 
-// newServer starts `diwan up` on a new home; it stops when the test ends.
-func newServer(t testing.TB) *server {
+// newServer starts `diwan up`, with more arguments, on a new home; it stops when
+// the test ends.
+func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, home: t.TempDir()}
+	s := &server{t: t, home: t.TempDir(), args: args}
 	s.start()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -76,7 +78,7 @@ func newServer(t testing.TB) *server {
 func (s *server) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
-	s.cmd = exec.Command(binary, "up", "--home", s.home)
+	s.cmd = exec.Command(binary, append([]string{"up", "--home", s.home}, s.args...)...)
 	s.cmd.Stderr = s.log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := s.cmd.StdoutPipe()

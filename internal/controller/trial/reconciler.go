@@ -139,7 +139,7 @@ func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.O
 	if wait <= 0 {
 		seen, err := observe(ctx, r.Store, t)
 		if err != nil {
-			return 0, err
+			return 0, r.unreadable(ctx, t, run.GetCreationTimestamp(), err)
 		}
 		t.Status.Observation = seen
 		wait = max(r.ObservationInterval, readingShare*r.Clock.Since(now))
@@ -154,8 +154,8 @@ func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.O
 	return wait, r.write(ctx, t, now)
 }
 
-// unreadable shows that the run ended but the observation store cannot be read,
-// and returns the error, so that it is tried again.
+// unreadable shows that the observation store cannot be read, and returns the
+// error, so that it is tried again.
 func (r *Reconciler) unreadable(ctx context.Context, t *v1beta1.Trial, since metav1.Time, cause error) error {
 	if c := t.Status.Conditions.Get(v1beta1.ConditionRunning); c != nil && c.Reason == reasonObservationUnreadable {
 		return cause
@@ -163,7 +163,7 @@ func (r *Reconciler) unreadable(ctx context.Context, t *v1beta1.Trial, since met
 	now := metav1.NewTime(r.Clock.Now())
 	begin(&t.Status, since, now)
 	t.Status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, reasonObservationUnreadable,
-		"The run has ended; its metrics cannot be read yet: "+cause.Error())
+		"The trial's metrics cannot be read yet: "+cause.Error())
 	if err := r.write(ctx, t, now.Time); err != nil {
 		return err
 	}

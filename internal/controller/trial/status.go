@@ -14,7 +14,7 @@ import (
 )
 
 // reasonObservationUnreadable is the reason of the condition Running while a
-// finished run waits for the observation store.
+// trial waits for the observation store.
 const reasonObservationUnreadable = "ObservationUnreadable"
 
 // verdict is how a trial ended.

@@ -19,9 +19,9 @@ func Postgres() *Kind {
 			return []string{programs[0], "-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"}
 		},
 		serve: func(programs []string, dir string, port int) []string {
-			return []string{programs[1], "-D", dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", "", "-c", "max_connections=200",
-				"-c", "fsync=off", "-c", "full_page_writes=off"}
+			return []string{programs[1], "-D", dir, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", "", "-c", "max_connections=200"}
 		},
+		quick: []string{"-c", "fsync=off", "-c", "full_page_writes=off"},
 		url: func(port int) string {
 			return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
 		},
@@ -41,9 +41,9 @@ func MariaDB() *Kind {
 		},
 		serve: func(programs []string, dir string, port int) []string {
 			return []string{programs[1], "--no-defaults", "--datadir=" + dir, "--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
-				"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200",
-				"--innodb-flush-log-at-trx-commit=2"}
+				"--socket=" + filepath.Join(dir, "socket"), "--pid-file=" + filepath.Join(dir, "pid"), "--max-connections=200"}
 		},
-		url: func(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", port) },
+		quick: []string{"--innodb-flush-log-at-trx-commit=2"},
+		url:   func(port int) string { return fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", port) },
 	}
 }

@@ -56,9 +56,14 @@ func (k *Kind) Shared(t testing.TB) string {
 }
 
 // Lend starts a server for one test, which may kill it.
-func (k *Kind) Lend(t testing.TB) *Server {
+func (k *Kind) Lend(t testing.TB) *Server { return k.lend(t, k.quick) }
+
+// LendDurable starts a server that waits for the disk at each commit.
+func (k *Kind) LendDurable(t testing.TB) *Server { return k.lend(t, nil) }
+
+func (k *Kind) lend(t testing.TB, options []string) *Server {
 	t.Helper()
-	server, err := k.Start(t.Context())
+	server, err := k.start(t.Context(), options)
 	if err != nil {
 		k.lacking(t, err)
 	}

@@ -31,6 +31,8 @@ type Kind struct {
 	// programs' paths, and say what to run.
 	prepare func(programs []string, dir string) []string
 	serve   func(programs []string, dir string, port int) []string
+	// quick are arguments of a server that does not wait for the disk.
+	quick []string
 	// url is that of the server's first database.
 	url func(port int) string
 }
@@ -47,14 +49,17 @@ type Server struct {
 	programs []string
 	dir      string
 	port     int
+	options  []string
 	lifeline io.Closer       // the server is killed when it closes
 	ended    <-chan struct{} // closed when the server has ended
 }
 
 // Start makes an empty server and starts it. The error is a [*Missing] where
 // it is not installed.
-func (k *Kind) Start(ctx context.Context) (*Server, error) {
-	s := &Server{kind: k}
+func (k *Kind) Start(ctx context.Context) (*Server, error) { return k.start(ctx, k.quick) }
+
+func (k *Kind) start(ctx context.Context, options []string) (*Server, error) {
+	s := &Server{kind: k, options: options}
 	for _, program := range k.programs {
 		path, err := find(program, k.dirs)
 		if err != nil {
@@ -147,8 +152,9 @@ func (s *Server) Start(ctx context.Context) error {
 }
 
 // lifeline is a shell program that runs its arguments and kills them when its
-// standard input ends: so a server dies with the test, however that dies.
-const lifeline = `"$@" </dev/null & server=$!; exec 3<&0; (cat <&3 >/dev/null; kill -9 $server 2>/dev/null) & exec 3<&-; wait $server`
+// standard input ends: so a server dies with the test, however that dies. Once
+// the server has ended, nothing is killed: its number may be another's.
+const lifeline = `"$@" </dev/null & server=$!; exec 3<&0; (cat <&3 >/dev/null; kill -9 $server 2>/dev/null) & killer=$!; exec 3<&-; wait $server; kill $killer`
 
 func (s *Server) launch() error {
 	output, err := os.Create(s.output())
@@ -157,7 +163,7 @@ func (s *Server) launch() error {
 	}
 	defer output.Close()
 	args := append([]string{"-c", lifeline, "sh"}, s.kind.serve(s.programs, s.data(), s.port)...)
-	cmd := exec.Command("/bin/sh", args...)
+	cmd := exec.Command("/bin/sh", append(args, s.options...)...)
 	cmd.Dir, cmd.SysProcAttr = s.dir, unprivileged()
 	cmd.Stdout, cmd.Stderr = output, output
 	if s.lifeline, err = cmd.StdinPipe(); err != nil {
