@@ -35,6 +35,13 @@ func TestKatibSDK(t *testing.T) {
 	}
 }
 
+// TestKubeflowSDK calls what works of the unmodified kubeflow SDK's OptimizerClient.
+func TestKubeflowSDK(t *testing.T) {
+	t.Parallel()
+	python := sdks(t)
+	newServer(t).python(t, python, "optimizer_client.py")
+}
+
 // misleading tells whether the SDKs take this machine for the inside of a Pod, though it is none.
 func misleading() bool {
 	_, err := os.Stat(podMark)
@@ -96,7 +103,7 @@ func (s *server) mapped(t *testing.T, image string, flags ...string) {
 	}
 }
 
-// dbManager is the address of the DB manager as the host reaches it, "" where there is none.
+// dbManager is the address of the DB manager as the host reaches it.
 func (s *server) dbManager(t *testing.T) string {
 	t.Helper()
 	slices := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
@@ -114,5 +121,6 @@ func (s *server) dbManager(t *testing.T) string {
 		port, _, _ := unstructured.NestedInt64(ports[0].(map[string]any), "port")
 		return net.JoinHostPort(strings.Join(addresses[:1], ""), strconv.FormatInt(port, 10))
 	}
+	t.Fatal("the Service katib-db-manager has no address")
 	return ""
 }

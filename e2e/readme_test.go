@@ -21,6 +21,8 @@ var documents = []string{"README.md", "docs/quickstart.md", "docs/running-on-you
 var untried = map[string]string{
 	"make build": "the tests build the binary themselves",
 	"make test":  "it is what runs this",
+	"python3 -m venv .venv && . .venv/bin/activate":                      "the tests have an environment, which is active",
+	"pip install kubeflow-katib":                                         "it is installed there",
 	"diwan run --context my-cluster examples/quickstart/experiment.yaml": "it needs a cluster, and an image on it",
 	"bin/diwan run --context my-cluster my-experiment.yaml":              "it needs a cluster; the command line's own tests have one",
 }
@@ -62,9 +64,26 @@ func TestDocumentedCommands(t *testing.T) {
 	if err != nil || !strings.Contains(string(makefile), "run: build") || !strings.Contains(string(makefile), "\t"+makeRun) {
 		t.Fatalf("make run does not run %q (%v)", makeRun, err)
 	}
+	newReader(t).follow(documents...)
+}
+
+// TestDocumentedPython runs the commands of the page on Python.
+func TestDocumentedPython(t *testing.T) {
+	t.Parallel()
+	environment := filepath.Dir(filepath.Dir(sdks(t)))
 	r := newReader(t)
+	if err := os.Symlink(environment, filepath.Join(r.dir, ".venv")); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(r.env, "PATH="+filepath.Join(r.dir, ".venv", "bin")+":"+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"))
+	r.follow("docs/python.md")
+}
+
+// follow tries the commands of documents, in the order in which they are written.
+func (r *reader) follow(documents ...string) {
+	r.t.Helper()
 	for _, document := range documents {
-		for _, command := range commandsOf(t, document) {
+		for _, command := range commandsOf(r.t, document) {
 			if command == "make run" {
 				command = makeRun
 			}

@@ -128,7 +128,7 @@ func needsCluster(args []string) bool {
 // execKubectl runs the embedded kubectl. Where it would end the process, its exit code is returned
 // as an error, so that a cluster of this process is stopped first.
 func (a *app) execKubectl(args []string, kubeconfig, context string) (err error) {
-	command := a.embedded(args, kubeconfig, context)
+	command := a.embedded(withKubeconfig(args, kubeconfig), kubeconfig, context)
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -149,6 +149,16 @@ func (a *app) execKubectl(args []string, kubeconfig, context string) (err error)
 		return &exitError{exitFailed}
 	}
 	return nil
+}
+
+// withKubeconfig gives `kubectl config` the file that it shows or edits, which would else be the
+// user's own: that command alone does not heed what the others are given.
+func withKubeconfig(args []string, kubeconfig string) []string {
+	at := slices.Index(args, "config")
+	if kubeconfig == "" || at != 0 && (at != 2 || args[0] != "--namespace") {
+		return args
+	}
+	return slices.Insert(slices.Clone(args), at+1, "--kubeconfig="+kubeconfig)
 }
 
 // embedded returns kubectl's own command.
