@@ -6,8 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestSearchSpaceExample runs the example of what can be said of a space, after
@@ -43,5 +46,32 @@ func TestSearchSpaceExample(t *testing.T) {
 	_, stderr, code := s.diwan("kubectl", "apply", "-f", file)
 	if code == 0 || !strings.Contains(stderr, "spec.parameterConstraints[0]") || !strings.Contains(stderr, "depth") {
 		t.Errorf("a constraint on an unknown parameter: exit code %d\n%s", code, stderr)
+	}
+}
+
+// TestObjectivesExample runs the example of several objectives and a constraint,
+// which 39 hidden units still satisfy.
+func TestObjectivesExample(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("python3 is not installed")
+	}
+	s := newServer(t)
+	if stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/objectives/experiment.yaml")); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	optimal, _, err := unstructured.NestedSlice(s.get(experiments, "objectives").Object, "status", "optimalTrials")
+	if err != nil || len(optimal) == 0 {
+		t.Fatalf("there are no optimal trials (%v)", err)
+	}
+	for _, each := range optimal {
+		assignments, _, _ := unstructured.NestedSlice(each.(map[string]any), "parameterAssignments")
+		for _, a := range assignments {
+			if a := a.(map[string]any); a["name"] == "hidden" {
+				if n, err := strconv.Atoi(a["value"].(string)); err != nil || n > 39 {
+					t.Errorf("a trial with %v hidden units is optimal, which has too many weights", a["value"])
+				}
+			}
+		}
 	}
 }

@@ -49,7 +49,7 @@ func renderFirst(t *testing.T, e *v1beta1.Experiment, maps trialtemplate.ConfigM
 	if err != nil {
 		t.Fatal(err)
 	}
-	point, err := sampler.Sample(t.Context(), optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)))
+	point, err := sampler.Sample(t.Context(), optimize.NewHistory(space, searchspace.Directions(e.Spec.Objective)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func SpecOf(trial *v1beta1.Trial) *Spec {
 		PodLabels: trial.Spec.PrimaryPodLabels,
 	}
 	if o := trial.Spec.Objective; o != nil {
-		s.Metrics = append([]string{o.ObjectiveMetricName}, o.AdditionalMetricNames...)
+		s.Metrics = o.MetricNames()
 	}
 	for _, r := range trial.Spec.EarlyStoppingRules {
 		if !slices.Contains(s.Metrics, r.Name) {

@@ -7,6 +7,7 @@
 package searchspace
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -113,9 +114,20 @@ func Settings(lists ...[]v1beta1.AlgorithmSetting) map[string]string {
 	return settings
 }
 
-// Direction returns which values of an objective are better.
-func Direction(o *v1beta1.ObjectiveSpec) optimize.Direction {
-	if o != nil && o.Type == v1beta1.ObjectiveTypeMaximize {
+// Directions returns which values of each objective are better, its own first.
+func Directions(o *v1beta1.ObjectiveSpec) []optimize.Direction {
+	if o == nil {
+		return []optimize.Direction{optimize.Minimize}
+	}
+	directions := []optimize.Direction{direction(o.Type)}
+	for _, a := range o.AdditionalObjectives {
+		directions = append(directions, direction(a.Type))
+	}
+	return directions
+}
+
+func direction(t v1beta1.ObjectiveType) optimize.Direction {
+	if t == v1beta1.ObjectiveTypeMaximize {
 		return optimize.Maximize
 	}
 	return optimize.Minimize
@@ -134,8 +146,25 @@ func Check(spec *v1beta1.ExperimentSpec) error {
 	if _, err := Initial(spec, space); err != nil {
 		return err
 	}
-	return optimize.CheckSettings(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings),
-		optimize.Problem{Space: space, Budget: Budget(spec)})
+	name, settings, problem := spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings), optimize.Problem{Space: space, Budget: Budget(spec)}
+	if err := optimize.CheckSettings(name, settings, problem); err != nil {
+		return err
+	}
+	return checkObjectives(spec, problem)
+}
+
+// checkObjectives returns what would keep an algorithm from searching for
+// several objectives: it says so when it is asked for a first suggestion.
+func checkObjectives(spec *v1beta1.ExperimentSpec, problem optimize.Problem) error {
+	directions := Directions(spec.Objective)
+	if len(directions) == 1 {
+		return nil
+	}
+	sampler, err := optimize.New(spec.Algorithm.AlgorithmName, Settings(spec.Algorithm.AlgorithmSettings), problem)
+	if err == nil {
+		_, err = sampler.Sample(context.Background(), optimize.NewHistory(problem.Space, directions...))
+	}
+	return err
 }
 
 // Budget returns how long an experiment's search is to be.

@@ -257,6 +257,21 @@ func TestInitial(t *testing.T) {
 	}
 }
 
+// TestCheckObjectives refuses several objectives where an algorithm has one.
+func TestCheckObjectives(t *testing.T) {
+	t.Parallel()
+	for algorithm, want := range map[string]string{"tpe": "", "nsga2": "", "auto": "", "bayesianoptimization": "", "cmaes": "one objective"} {
+		err := searchspace.Check(&v1beta1.ExperimentSpec{
+			Parameters: parameters(), Algorithm: &v1beta1.AlgorithmSpec{AlgorithmName: algorithm},
+			Objective: &v1beta1.ObjectiveSpec{Type: v1beta1.ObjectiveTypeMinimize, ObjectiveMetricName: "loss",
+				AdditionalObjectives: []v1beta1.AdditionalObjective{{Type: v1beta1.ObjectiveTypeMaximize, MetricName: "speed"}}},
+		})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: Check() = %v, want an error with %q", algorithm, err, want)
+		}
+	}
+}
+
 // FuzzConstraint looks for expressions that panic or do not end.
 func FuzzConstraint(f *testing.F) {
 	for _, text := range []string{"layers <= 3", `optimizer == "sgd"`, `$env["lr"] > 0 ? batch : 1`, "layers ?? 1", "[1][layers] == 2", "{a: layers}.a > 1", "1 ** layers > 0"} {

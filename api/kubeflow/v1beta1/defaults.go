@@ -70,15 +70,25 @@ func (o *ObjectiveSpec) setDefaults() {
 		}
 		has[m.Name] = true
 	}
-	add := func(metric string) {
+	add := func(metric string, value MetricStrategyType) {
 		if !has[metric] {
 			has[metric] = true
-			o.MetricStrategies = append(o.MetricStrategies, MetricStrategy{Name: metric, Value: strategy})
+			o.MetricStrategies = append(o.MetricStrategies, MetricStrategy{Name: metric, Value: value})
 		}
 	}
-	add(o.ObjectiveMetricName)
+	add(o.ObjectiveMetricName, strategy)
+	for _, a := range o.AdditionalObjectives {
+		if a.Type == ObjectiveTypeMaximize {
+			add(a.MetricName, ExtractByMax)
+		} else {
+			add(a.MetricName, ExtractByMin)
+		}
+	}
+	for _, c := range o.Constraints {
+		add(c.MetricName, ExtractByLatest)
+	}
 	for _, metric := range o.AdditionalMetricNames {
-		add(metric)
+		add(metric, strategy)
 	}
 }
 

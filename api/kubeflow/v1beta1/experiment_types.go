@@ -128,6 +128,10 @@ type ExperimentStatus struct {
 	// The best trial so far.
 	CurrentOptimalTrial OptimalTrial `json:"currentOptimalTrial,omitempty"`
 
+	// The trials that no other is better than, where there are several
+	// objectives: the first fifty by the first objective. Not a field of Katib's.
+	OptimalTrials []OptimalTrial `json:"optimalTrials,omitempty"`
+
 	// Names of the trials that run.
 	RunningTrialList []string `json:"runningTrialList,omitempty"`
 

@@ -2,6 +2,8 @@
 
 package v1beta1
 
+import "slices"
+
 // ObjectiveSpec says which metric to optimise, and how far.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ObjectiveSpec struct {
@@ -19,8 +21,57 @@ type ObjectiveSpec struct {
 	AdditionalMetricNames []string `json:"additionalMetricNames,omitempty"`
 
 	// How one value is made of all that a trial reports for a metric. Metrics
-	// that are not listed take min when minimizing and max when maximizing.
+	// that are not listed take min when minimizing and max when maximizing; those
+	// of constraints take latest.
 	MetricStrategies []MetricStrategy `json:"metricStrategies,omitempty"`
+
+	// Further metrics to optimise at the same time. There is no one best trial
+	// then: status.optimalTrials has those that none is better than in all
+	// objectives. Not a field of Katib's.
+	AdditionalObjectives []AdditionalObjective `json:"additionalObjectives,omitempty"`
+
+	// What must hold of a trial's metrics for it to count as good. Not a field of
+	// Katib's.
+	Constraints []MetricConstraint `json:"constraints,omitempty"`
+}
+
+// AdditionalObjective is a further metric to optimise.
+type AdditionalObjective struct {
+	// Whether less or more is better: minimize or maximize.
+	Type ObjectiveType `json:"type"`
+
+	// The name of the metric, as the program reports it.
+	MetricName string `json:"metricName"`
+}
+
+// MetricConstraint bounds a metric.
+type MetricConstraint struct {
+	// The name of the metric, as the program reports it.
+	MetricName string `json:"metricName"`
+
+	// The least value that is allowed.
+	Min *float64 `json:"min,omitempty"`
+
+	// The greatest value that is allowed.
+	Max *float64 `json:"max,omitempty"`
+}
+
+// MetricNames returns the metrics that the objective names, each once and its
+// own first.
+func (o *ObjectiveSpec) MetricNames() []string {
+	names := append([]string{o.ObjectiveMetricName}, o.AdditionalMetricNames...)
+	for _, a := range o.AdditionalObjectives {
+		names = append(names, a.MetricName)
+	}
+	for _, c := range o.Constraints {
+		names = append(names, c.MetricName)
+	}
+	seen := make(map[string]bool, len(names))
+	return slices.DeleteFunc(names, func(name string) bool {
+		again := seen[name]
+		seen[name] = true
+		return again
+	})
 }
 
 // ObjectiveType is the direction of an objective.

@@ -20,7 +20,10 @@ const (
 	MaxParameters = 1000
 	// MaxInitialTrials bounds the trials that the user asks for.
 	MaxInitialTrials = 1000
-	// MaxConstraints bounds the constraints between parameters.
+	// MaxObjectives bounds the metrics that are optimised at the same time.
+	MaxObjectives = 10
+	// MaxConstraints bounds the constraints between parameters, and those on
+	// metrics.
 	MaxConstraints = 100
 	// MaxSources bounds the earlier experiments that are learnt from.
 	MaxSources = 100

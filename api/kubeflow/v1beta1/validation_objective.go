@@ -31,7 +31,53 @@ func (o *ObjectiveSpec) validate(path *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(additional.Index(i), shorten(o.ObjectiveMetricName),
 			"must not be spec.objective.objectiveMetricName, which is collected anyway"))
 	}
+	errs = append(errs, o.validateFurther(path)...)
 	return append(errs, validateStrategies(o.MetricStrategies, path.Child("metricStrategies"))...)
+}
+
+// validateFurther checks further objectives and the constraints.
+func (o *ObjectiveSpec) validateFurther(path *field.Path) field.ErrorList {
+	further, constraints := path.Child("additionalObjectives"), path.Child("constraints")
+	switch {
+	case len(o.AdditionalObjectives) >= MaxObjectives:
+		return field.ErrorList{field.TooMany(further, len(o.AdditionalObjectives), MaxObjectives-1)}
+	case len(o.Constraints) > MaxConstraints:
+		return field.ErrorList{field.TooMany(constraints, len(o.Constraints), MaxConstraints)}
+	}
+	var errs field.ErrorList
+	seen := map[string]bool{o.ObjectiveMetricName: true}
+	for i, a := range o.AdditionalObjectives {
+		at := further.Index(i)
+		if a.Type != ObjectiveTypeMinimize && a.Type != ObjectiveTypeMaximize {
+			errs = append(errs, field.NotSupported(at.Child("type"), ObjectiveType(shorten(string(a.Type))),
+				[]ObjectiveType{ObjectiveTypeMinimize, ObjectiveTypeMaximize}))
+		}
+		switch {
+		case a.MetricName == "":
+			errs = append(errs, field.Required(at.Child("metricName"), "name the metric that the program reports"))
+		case seen[a.MetricName]:
+			errs = append(errs, field.Duplicate(at.Child("metricName"), shorten(a.MetricName)))
+		}
+		seen[a.MetricName] = true
+	}
+	for i, c := range o.Constraints {
+		errs = append(errs, c.validate(constraints.Index(i))...)
+	}
+	return errs
+}
+
+func (c *MetricConstraint) validate(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if c.MetricName == "" {
+		errs = append(errs, field.Required(path.Child("metricName"), "name the metric that the program reports"))
+	}
+	switch {
+	case c.Min == nil && c.Max == nil:
+		errs = append(errs, field.Required(path, "say which values are allowed: min, max or both"))
+	case c.Min != nil && c.Max != nil && *c.Min > *c.Max:
+		errs = append(errs, field.Invalid(path.Child("min"), *c.Min, fmt.Sprintf("must not be greater than max, which is %v", *c.Max)))
+	}
+	return errs
 }
 
 func validateStrategies(strategies []MetricStrategy, path *field.Path) field.ErrorList {

@@ -81,6 +81,25 @@ func TestValidateObjectiveAndAlgorithm(t *testing.T) {
 			[]string{"spec.objective.metricStrategies[0].value", "mean", "latest"}},
 		{"metrics are bounded", func(e *Experiment) { e.Spec.Objective.AdditionalMetricNames = make([]string, MaxNames+1) },
 			[]string{"spec.objective.additionalMetricNames", "1000"}},
+		{"there may be further objectives, and constraints", func(e *Experiment) {
+			e.Spec.Objective.AdditionalObjectives = []AdditionalObjective{{Type: ObjectiveTypeMaximize, MetricName: "speed"}}
+			e.Spec.Objective.Constraints = []MetricConstraint{{MetricName: "memory", Max: new(float64)}}
+		}, nil},
+		{"a further objective has a direction and a name", func(e *Experiment) { e.Spec.Objective.AdditionalObjectives = make([]AdditionalObjective, 1) },
+			[]string{"spec.objective.additionalObjectives[0].type", "spec.objective.additionalObjectives[0].metricName"}},
+		{"an objective is named once", func(e *Experiment) {
+			e.Spec.Objective.AdditionalObjectives = []AdditionalObjective{{Type: ObjectiveTypeMaximize, MetricName: "loss"}}
+		}, []string{"spec.objective.additionalObjectives[0].metricName", "Duplicate"}},
+		{"objectives are bounded", func(e *Experiment) {
+			e.Spec.Objective.AdditionalObjectives = make([]AdditionalObjective, MaxObjectives)
+		},
+			[]string{"spec.objective.additionalObjectives", "9"}},
+		{"a constraint has a bound and a name", func(e *Experiment) { e.Spec.Objective.Constraints = make([]MetricConstraint, 1) },
+			[]string{"spec.objective.constraints[0].metricName", "min, max or both"}},
+		{"a constraint can be met", func(e *Experiment) {
+			one := 1.0
+			e.Spec.Objective.Constraints = []MetricConstraint{{MetricName: "memory", Min: &one, Max: new(float64)}}
+		}, []string{"spec.objective.constraints[0].min", "greater than max"}},
 		{"an algorithm is needed", func(e *Experiment) { e.Spec.Algorithm = nil }, []string{"spec.algorithm", "random"}},
 		{"an algorithm has a name", func(e *Experiment) { e.Spec.Algorithm.AlgorithmName = "" }, []string{"spec.algorithm.algorithmName", "known: grid, random"}},
 		{"the name is known", func(e *Experiment) { e.Spec.Algorithm.AlgorithmName = "magic" },

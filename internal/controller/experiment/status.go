@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/objective"
 )
 
 // keepNames bounds each list of trial names in the status to the newest ones.
@@ -35,11 +36,38 @@ func summarize(status *v1beta1.ExperimentStatus, t *tally, names [states][]strin
 	if t.best == nil {
 		return // the best stays known when its trial is deleted, as in Katib
 	}
-	status.CurrentOptimalTrial = v1beta1.OptimalTrial{
-		BestTrialName:        t.best.Name,
-		ParameterAssignments: t.best.Spec.ParameterAssignments,
-		Observation:          *t.best.Status.Observation,
+	status.CurrentOptimalTrial = optimal(t.best)
+}
+
+func optimal(t *v1beta1.Trial) v1beta1.OptimalTrial {
+	return v1beta1.OptimalTrial{
+		BestTrialName:        t.Name,
+		ParameterAssignments: t.Spec.ParameterAssignments,
+		Observation:          *t.Status.Observation,
 	}
+}
+
+// keepOptimal bounds the trials that no other is better than.
+const keepOptimal = 50
+
+// front returns the trials of the group that no other is better than, where
+// there are several objectives.
+func (g *group) front(o *v1beta1.ObjectiveSpec) []v1beta1.OptimalTrial {
+	if len(o.AdditionalObjectives) == 0 {
+		return nil
+	}
+	var ended []*v1beta1.Trial
+	for i := range g.rows {
+		if g.rows[i].score.Kind == objective.Number {
+			ended = append(ended, g.rows[i].trial)
+		}
+	}
+	best := objective.Front(o, ended)
+	list := make([]v1beta1.OptimalTrial, min(len(best), keepOptimal))
+	for i := range list {
+		list[i] = optimal(best[i])
+	}
+	return list
 }
 
 // enter changes the conditions and times of a status by a verdict.

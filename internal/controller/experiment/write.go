@@ -30,8 +30,11 @@ func (r *Reconciler) record(ctx context.Context, s situation, v *verdict, now ti
 		return wait, nil
 	}
 	r.roster.with(e.UID, now, func(g *group) {
-		if s.experiment.Spec.Objective != nil {
-			s.trials = g.tally(s.experiment.Spec.Objective)
+		if o := s.experiment.Spec.Objective; o != nil {
+			s.trials = g.tally(o)
+			if front := g.front(o); len(front) > 0 {
+				status.OptimalTrials = front
+			}
 		}
 		summarize(status, &s.trials, g.lists(keepNames))
 	})

@@ -7,6 +7,10 @@
 // is the trial's [Score]. Where no value is a number, the latest counts, which
 // may be text, such as a network architecture: text has no order, and an
 // experiment takes the newest for the best. "NaN" is no score.
+//
+// A trial that violates a constraint of the objective is worse than any that
+// does not, and of two that do, the one that violates less is better. Further
+// objectives have no part in the score: see [Front].
 package objective
 
 import (
@@ -21,6 +25,9 @@ type Score struct {
 	Kind Kind
 	// Value is the score of kind Number.
 	Value float64
+	// Violation is by how much the trial's metrics are outside of what the
+	// objective's constraints allow, summed; infinite where one is not known.
+	Violation float64
 }
 
 // Kind says what a score is. One of a greater kind is better.
@@ -39,11 +46,67 @@ func Of(t *v1beta1.Trial) Score {
 	if o == nil {
 		return Score{}
 	}
-	metric := t.Status.Observation.Get(o.ObjectiveMetricName)
+	score := read(t, o.ObjectiveMetricName, o.Type)
+	if score.Kind == None {
+		return score
+	}
+	for _, v := range Violations(t) {
+		score.Violation += max(v, 0)
+	}
+	return score
+}
+
+// Values returns a trial's value of each objective, the first one's first; ok is
+// false where one of them is not a number.
+func Values(t *v1beta1.Trial) (values []float64, ok bool) {
+	o := t.Spec.Objective
+	if o == nil {
+		return nil, false
+	}
+	metrics := append([]v1beta1.AdditionalObjective{{MetricName: o.ObjectiveMetricName, Type: o.Type}}, o.AdditionalObjectives...)
+	for _, m := range metrics {
+		score := read(t, m.MetricName, m.Type)
+		if score.Kind != Number {
+			return nil, false
+		}
+		values = append(values, score.Value)
+	}
+	return values, true
+}
+
+// Violations returns for each bound that a constraint sets by how much a
+// trial's metric is outside of it: not above 0 when it is not, infinite when the
+// metric is not known.
+func Violations(t *v1beta1.Trial) (violations []float64) {
+	if t.Spec.Objective == nil {
+		return nil
+	}
+	for _, c := range t.Spec.Objective.Constraints {
+		score := read(t, c.MetricName, "")
+		by := func(v float64) float64 {
+			if score.Kind != Number || math.IsNaN(v) {
+				return math.Inf(1)
+			}
+			return v
+		}
+		if c.Min != nil {
+			violations = append(violations, by(*c.Min-score.Value))
+		}
+		if c.Max != nil {
+			violations = append(violations, by(score.Value-*c.Max))
+		}
+	}
+	return violations
+}
+
+// read returns the score that a metric alone would give, without constraints. t
+// says how a value is chosen where the objective has no strategy for the metric.
+func read(t *v1beta1.Trial, name string, kind v1beta1.ObjectiveType) Score {
+	metric := t.Status.Observation.Get(name)
 	if metric == nil {
 		return Score{}
 	}
-	text := extract(metric, strategy(o))
+	text := extract(metric, strategy(t.Spec.Objective, name, kind))
 	if text == v1beta1.UnavailableMetricValue || text == "" {
 		return Score{}
 	}
@@ -57,16 +120,19 @@ func Of(t *v1beta1.Trial) Score {
 	return Score{Kind: Number, Value: value}
 }
 
-// strategy is that of the objective metric; without one, that which defaulting
-// would choose.
-func strategy(o *v1beta1.ObjectiveSpec) v1beta1.MetricStrategyType {
+// strategy is that of a metric; without one, that which defaulting would
+// choose.
+func strategy(o *v1beta1.ObjectiveSpec, name string, kind v1beta1.ObjectiveType) v1beta1.MetricStrategyType {
 	for _, s := range o.MetricStrategies {
-		if s.Name == o.ObjectiveMetricName {
+		if s.Name == name {
 			return s.Value
 		}
 	}
-	if o.Type == v1beta1.ObjectiveTypeMaximize {
+	switch kind {
+	case v1beta1.ObjectiveTypeMaximize:
 		return v1beta1.ExtractByMax
+	case "":
+		return v1beta1.ExtractByLatest
 	}
 	return v1beta1.ExtractByMin
 }
@@ -90,15 +156,18 @@ func (a Score) Better(b Score, goal v1beta1.ObjectiveType) bool {
 	switch {
 	case a.Kind != b.Kind:
 		return a.Kind > b.Kind
+	case a.Violation != b.Violation:
+		return a.Violation < b.Violation
 	case goal == v1beta1.ObjectiveTypeMaximize:
 		return a.Value > b.Value
 	}
 	return a.Value < b.Value
 }
 
-// Reaches reports whether the score is as good as an objective's goal.
+// Reaches reports whether the score is as good as an objective's goal, and
+// violates none of its constraints.
 func (a Score) Reaches(o *v1beta1.ObjectiveSpec) bool {
-	if o.Goal == nil || a.Kind != Number {
+	if o.Goal == nil || a.Kind != Number || a.Violation > 0 {
 		return false
 	}
 	if o.Type == v1beta1.ObjectiveTypeMaximize {

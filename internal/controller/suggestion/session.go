@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 
@@ -89,7 +90,7 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf, sources
 	if err != nil {
 		return nil, err
 	}
-	x := &session{space: space, sampler: sampler, initial: initial, history: optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective)), indices: map[string]int{}}
+	x := &session{space: space, sampler: sampler, initial: initial, history: optimize.NewHistory(space, searchspace.Directions(e.Spec.Objective)...), indices: map[string]int{}}
 	x.remember(e, s, trial)
 	return x, nil
 }
@@ -143,16 +144,18 @@ func (x *session) learn(name func(index int) string, trial trialOf) error {
 // outcome returns what came of a trial that has ended.
 func outcome(t *v1beta1.Trial) optimize.Result {
 	is := t.Status.Conditions.IsTrue
-	score := objective.Of(t)
+	values, known := objective.Values(t)
+	result := optimize.Result{State: optimize.Complete, Values: values, Violations: objective.Violations(t)}
+	unknown := !known || slices.ContainsFunc(result.Violations, func(v float64) bool { return math.IsInf(v, 1) })
 	switch {
-	case score.Kind != objective.Number && is(v1beta1.ConditionEarlyStopped):
-		return optimize.Result{State: optimize.Stopped, Step: int(t.Status.StoppedAtStep)}
-	case score.Kind != objective.Number || is(v1beta1.ConditionFailed) || is(v1beta1.ConditionKilled):
+	case unknown && is(v1beta1.ConditionEarlyStopped):
+		return optimize.Result{State: optimize.Stopped}
+	case unknown || is(v1beta1.ConditionFailed) || is(v1beta1.ConditionKilled):
 		return optimize.Result{State: optimize.Failed}
 	case is(v1beta1.ConditionEarlyStopped):
-		return optimize.Result{State: optimize.Stopped, Values: []float64{score.Value}, Step: int(t.Status.StoppedAtStep)}
+		result.State, result.Step = optimize.Stopped, int(t.Status.StoppedAtStep)
 	}
-	return optimize.Values(score.Value)
+	return result
 }
 
 // extend makes suggestions until there are as many as requested, and writes

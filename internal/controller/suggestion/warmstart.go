@@ -73,7 +73,7 @@ func historyOf(e *v1beta1.Experiment, trials []v1beta1.Trial) (*optimize.History
 		}
 	}
 	slices.SortFunc(own, func(a, b *v1beta1.Trial) int { return cmp.Compare(a.Name, b.Name) })
-	history := optimize.NewHistory(space, searchspace.Direction(e.Spec.Objective))
+	history := optimize.NewHistory(space, searchspace.Directions(e.Spec.Objective)...)
 	for _, t := range own {
 		point, err := searchspace.Point(space, t.Spec.ParameterAssignments)
 		if err != nil {

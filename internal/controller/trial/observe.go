@@ -5,6 +5,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/observation"
@@ -40,19 +41,13 @@ func tabulate(objective *v1beta1.ObjectiveSpec, summaries map[string]observation
 	return o
 }
 
-// metricNames are the objective metric, the additional ones, and those that
-// have a strategy, each once.
+// metricNames are the metrics that the objective names, and those that have a
+// strategy, each once.
 func metricNames(objective *v1beta1.ObjectiveSpec) []string {
-	all := append([]string{objective.ObjectiveMetricName}, objective.AdditionalMetricNames...)
+	names := objective.MetricNames()
 	for _, s := range objective.MetricStrategies {
-		all = append(all, s.Name)
-	}
-	seen := map[string]bool{}
-	names := all[:0]
-	for _, name := range all {
-		if !seen[name] {
-			seen[name] = true
-			names = append(names, name)
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
 		}
 	}
 	return names
