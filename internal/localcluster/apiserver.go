@@ -151,6 +151,7 @@ func buildAPIServer(opts options.CompletedOptions, tokens tokens) (run func(cont
 	if err != nil {
 		return nil, nil, err
 	}
+	disableDefaults(config)
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, nil, err
@@ -160,6 +161,9 @@ func buildAPIServer(opts options.CompletedOptions, tokens tokens) (run func(cont
 		return nil, nil, err
 	}
 	chain.GenericAPIServer.ShutdownTimeout = apiServerShutdown
+	if err := writeDefaults(chain.GenericAPIServer); err != nil {
+		return nil, nil, err
+	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
 		return nil, nil, err
@@ -182,7 +186,7 @@ func (s *apiServer) stop() {
 // readyPath leaves out the two hooks that look a second after the start
 // whether upstream's default roles and priority classes are in the store.
 // After the first start they are, and nothing here needs them before.
-const readyPath = "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes"
+const readyPath = "/readyz?exclude=poststarthook/" + rolesHook + "&exclude=poststarthook/" + priorityClassesHook
 
 // waitReady returns when the server says that it is ready, asked with config.
 func (s *apiServer) waitReady(ctx context.Context, config *rest.Config) error {
