@@ -24,6 +24,7 @@ func dialect() *sqlstore.Dialect {
 		Lock:         " FOR UPDATE",
 		KeepExisting: " ON CONFLICT DO NOTHING",
 		MetricIs:     "p.metric_name = ?",
+		Arrays:       true,
 		Numbered:     true,
 		Answered:     answered,
 		Repeat:       repeat,

@@ -23,6 +23,9 @@ type Dialect struct {
 	KeepExisting string
 	// MetricIs compares a metric's name with an argument, byte for byte.
 	MetricIs string
+	// Arrays says that the points of an INSERT are given as an array a column,
+	// which the database reads quicker than a long list of rows.
+	Arrays bool
 	// Numbered says that arguments are written $1, $2; else they are question
 	// marks.
 	Numbered bool

@@ -12,7 +12,8 @@ const (
 	updateSources = `UPDATE observation_sources SET stored = CASE id`
 	deleteSources = `DELETE FROM observation_sources WHERE id IN `
 
-	insertPoints = `INSERT INTO observation_points (source_id, time, metric_name, value) VALUES `
+	insertPoints = `INSERT INTO observation_points (source_id, time, metric_name, value) `
+	arraysOfRows = `SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::text[])`
 	deletePoints = `DELETE FROM observation_points WHERE source_id IN `
 	selectPoints = `SELECT p.time, p.metric_name, p.value
 		FROM observation_sources s JOIN observation_points p ON p.source_id = s.id

@@ -199,19 +199,38 @@ func ordered(keys []sourceKey) []sourceKey {
 
 func (t *transaction) insertPoints(ctx context.Context, points []numberedPoint) error {
 	for len(points) > 0 {
-		var args []any
 		n, bytes := 0, 0
 		for ; n < len(points) && n < maxRows && bytes < maxBytes; n++ {
-			p := points[n]
-			args = append(args, p.source, formatTime(p.Time), p.Metric, p.Value)
-			bytes += len(p.Metric) + len(p.Value)
+			bytes += len(points[n].Metric) + len(points[n].Value)
 		}
-		if err := t.exec(ctx, insertPoints+rows(n, 4), args...); err != nil {
+		text, args := asRows(points[:n])
+		if t.link.dialect.Arrays {
+			text, args = asArrays(points[:n])
+		}
+		if err := t.exec(ctx, insertPoints+text, args...); err != nil {
 			return err
 		}
 		points = points[n:]
 	}
 	return nil
+}
+
+// asRows is the rest of an INSERT of points, row after row.
+func asRows(points []numberedPoint) (text string, args []any) {
+	for _, p := range points {
+		args = append(args, p.source, formatTime(p.Time), p.Metric, p.Value)
+	}
+	return "VALUES " + rows(len(points), 4), args
+}
+
+// asArrays is the rest of an INSERT of points, column after column.
+func asArrays(points []numberedPoint) (text string, args []any) {
+	n := len(points)
+	sources, times, metrics, values := make([]int64, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, p := range points {
+		sources[i], times[i], metrics[i], values[i] = p.source, formatTime(p.Time), p.Metric, p.Value
+	}
+	return arraysOfRows, []any{sources, times, metrics, values}
 }
 
 func (t *transaction) moveOffsets(ctx context.Context, offsets map[int64]int64) error {
