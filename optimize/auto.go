@@ -146,7 +146,7 @@ func (a *auto) choose(h *History) choice {
 	}
 	var choices []choice
 	if modelled {
-		if past < designed {
+		if len(h.told)+len(h.Known()) < designed {
 			return a.gaussian
 		}
 		choices = append(choices, a.gaussian)
@@ -158,7 +158,8 @@ func (a *auto) choose(h *History) choice {
 	return choices[a.draw(h, choices)]
 }
 
-// designed is how many points spread evenly before samplers take turns.
+// designed is how many results there must be before samplers take turns; the
+// points that are pending teach nothing yet.
 const designed = 10
 
 // draw returns the index of one of some samplers, at random in proportion to
