@@ -46,6 +46,7 @@ func scaled(scale string, first int) ([]campaign, error) {
 			{families: synthetic, dims: dims, first: first, n: 2, sample: 36, optimisers: notHyperopt(quickly), seeds: 1, parallel: alone, trials: 200},
 			{families: synthetic, dims: dims, first: first, n: 2, sample: 21, optimisers: quickly, seeds: 1, parallel: alone, trials: 200},
 			{families: synthetic, dims: dims, first: first, n: 2, sample: 12, optimisers: quickly, seeds: 1, parallel: both, trials: 200},
+			{families: synthetic, dims: dims, first: first, n: 2, sample: 36, optimisers: notHyperopt(quickly), seeds: 1, parallel: []int{10}, trials: 50},
 			{families: []string{"model"}, first: first, n: 1, sample: 3, optimisers: quickly, seeds: 1, parallel: alone, trials: 100},
 			{families: families, dims: dims, first: first, n: 2, sample: 8, optimisers: notSlowly, seeds: 1, parallel: alone, trials: 100, limit: time.Minute},
 			{families: families, dims: dims, first: first, n: 2, sample: 4, optimisers: everyone, seeds: 1, parallel: alone, trials: 50, limit: 2 * time.Minute},
