@@ -10,6 +10,7 @@ import (
 
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/progress"
+	"diwan.dev/diwan/internal/controller/objective"
 )
 
 // Objective is what an experiment optimises.
@@ -72,6 +73,7 @@ func trialOf(t *kubeflow.Trial) progress.Trial {
 		Name:       t.Name,
 		Parameters: parameters(t.Spec.ParameterAssignments),
 		Value:      value(t.Status.Observation, t.Spec.Objective),
+		Violates:   objective.Of(t).Violation > 0,
 		Ended:      timeOf(t.Status.CompletionTime),
 	}
 	if t.Status.Conditions.IsTrue(kubeflow.ConditionRunning) {

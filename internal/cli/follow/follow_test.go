@@ -163,3 +163,22 @@ func TestEarlierTrials(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialViolates tells a trial that violates a constraint from one that does not.
+func TestTrialViolates(t *testing.T) {
+	t.Parallel()
+	most := 3.0
+	for latest, want := range map[string]bool{"3": false, "4": true} {
+		got := trialOf(&kubeflow.Trial{
+			Spec: kubeflow.TrialSpec{Objective: &kubeflow.ObjectiveSpec{
+				Type: "minimize", ObjectiveMetricName: "loss", Constraints: []kubeflow.MetricConstraint{{MetricName: "memory", Max: &most}},
+			}},
+			Status: kubeflow.TrialStatus{Conditions: conditions("Succeeded"), Observation: &kubeflow.Observation{Metrics: []kubeflow.Metric{
+				{Name: "loss", Min: "1", Max: "1", Latest: "1"}, {Name: "memory", Min: latest, Max: latest, Latest: latest},
+			}}},
+		})
+		if got.Violates != want {
+			t.Errorf("with memory %s of %v, Violates is %v", latest, most, got.Violates)
+		}
+	}
+}

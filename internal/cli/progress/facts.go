@@ -71,6 +71,8 @@ type Trial struct {
 	Parameters []Parameter
 	// Value is the objective's value as reported, by the objective's strategy; "" without one.
 	Value string
+	// Violates is whether it violates a constraint of the objective: it is not the best then.
+	Violates bool
 	// Ended is when the trial ended, to the second; zero while it runs.
 	Ended time.Time
 	// Message says why the trial ended.

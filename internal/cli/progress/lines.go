@@ -41,8 +41,11 @@ func Line(e Event, style Style) string {
 	} else if e.Trial.Message != "" {
 		text += ": " + Clean(e.Trial.Message)
 	}
-	if e.Best {
+	switch {
+	case e.Best:
 		text += " " + style.paint(green, "(best so far)")
+	case e.Trial.Violates:
+		text += " " + style.paint(dim, "(violates a constraint)")
 	}
 	if len(e.Trial.Parameters) > 0 {
 		text += " " + style.paint(dim, assignments(e.Trial.Parameters, short))

@@ -200,3 +200,26 @@ func TestScreen(t *testing.T) {
 		t.Errorf("the terminal gets (-want +got)\n%s", diff)
 	}
 }
+
+// TestViolatingTrialIsNoBest shows a trial that violates a constraint as such,
+// and neither as the best nor in the chart.
+func TestViolatingTrialIsNoBest(t *testing.T) {
+	t.Parallel()
+	w := NewWork(ID{Kind: "Experiment"}, Objective{Metric: "m"}, true, at(0))
+	line := func(trial Trial) string {
+		events := w.SetTrial(trial, false, at(1))
+		if len(events) != 1 {
+			t.Fatalf("%d events", len(events))
+		}
+		return Line(events[0], Style{})
+	}
+	if got := line(Trial{Name: "a", State: Succeeded, Value: "1", Violates: true}); got != "trial a succeeded: m=1 (violates a constraint)" {
+		t.Errorf("got %q", got)
+	}
+	if got := line(Trial{Name: "b", State: Succeeded, Value: "2"}); got != "trial b succeeded: m=2 (best so far)" {
+		t.Errorf("got %q", got)
+	}
+	if v := w.View(at(2)); len(v.History) != 1 || v.History[0] != 2 {
+		t.Errorf("the chart has %v, want what satisfies the constraint", v.History)
+	}
+}

@@ -58,6 +58,7 @@ func (w *Work) history() []float64 {
 	for _, name := range w.ended {
 		trial := w.trials[name]
 		value, ok := trial.number()
+		ok = ok && !trial.Violates
 		if !ok || trial.State != Succeeded && trial.State != EarlyStopped {
 			continue
 		}

@@ -134,7 +134,7 @@ func (w *Work) raise(trial Trial) bool {
 	if known, ok := w.trials[w.best]; ok {
 		best = &known
 	}
-	if trial.State != Succeeded && trial.State != EarlyStopped || !w.objective.better(&trial, best) {
+	if trial.State != Succeeded && trial.State != EarlyStopped || trial.Violates || !w.objective.better(&trial, best) {
 		return false
 	}
 	w.best = trial.Name
