@@ -21,6 +21,20 @@ const (
 	killedTrials = 60
 )
 
+// killOften kills the whole platform again and again, at random moments, and
+// starts it anew.
+func (s *server) killOften() {
+	s.t.Helper()
+	seed := rand.Uint64()
+	s.t.Logf("the moments come from seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range kills {
+		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
+		s.kill()
+		s.start()
+	}
+}
+
 // TestKilledAtAnyMomentNothingIsLost kills the whole platform again and again
 // while it works and compares the outcome with an undisturbed run.
 func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
@@ -35,14 +49,7 @@ func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
 	if err := disturbed.create(s); err != nil {
 		t.Fatal(err)
 	}
-	seed := rand.Uint64()
-	t.Logf("the moments come from seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for range kills {
-		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
-		s.kill()
-		s.start()
-	}
+	s.killOften()
 	s.ended("default", disturbed.name, 4*time.Minute)
 
 	undisturbed := shape{name: "undisturbed", trials: killedTrials, parallel: 10, command: "echo loss=${trialParameters.x}"}

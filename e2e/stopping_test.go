@@ -5,7 +5,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,14 +149,7 @@ func TestKilledWhileStoppingEarly(t *testing.T) {
 	if err := e.create(s); err != nil {
 		t.Fatal(err)
 	}
-	seed := rand.Uint64()
-	t.Logf("the moments come from seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for range kills {
-		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
-		s.kill()
-		s.start()
-	}
+	s.killOften()
 	ended := s.ended("default", e.name, 4*time.Minute)
 	list := s.trialsOf(e.name)
 	if len(list) != killedTrials {

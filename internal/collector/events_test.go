@@ -120,22 +120,12 @@ func (f *folder) look(o Observer) {
 
 func (f *folder) finish(o Observer) {
 	f.tb.Helper()
-	if err := o.Finish(f.tb.Context(), now()); err != nil {
-		f.tb.Fatal(err)
-	}
-	o.Close()
+	finish(f.tb, o, now())
 }
 
-// want checks what is stored, as metric=value in order of time.
-func (f *folder) want(reason string, want ...string) {
+func (f *folder) want(reason string, stored ...string) {
 	f.tb.Helper()
-	var got []string
-	for _, p := range stored(f.tb, f.store) {
-		got = append(got, p.Metric+"="+p.Value)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		f.tb.Errorf("%s -want, +got:\n%s", reason, diff)
-	}
+	want(f.tb, f.store, reason, stored)
 }
 
 func TestRecordedEventFiles(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/klog/v2"
@@ -91,21 +90,12 @@ func (s *served) look(o Observer) {
 
 func (s *served) finish(o Observer) {
 	s.t.Helper()
-	if err := o.Finish(s.t.Context(), s.at); err != nil {
-		s.t.Fatal(err)
-	}
-	o.Close()
+	finish(s.t, o, s.at)
 }
 
-func (s *served) want(reason string, want ...string) {
+func (s *served) want(reason string, stored ...string) {
 	s.t.Helper()
-	var got []string
-	for _, p := range stored(s.t, s.store) {
-		got = append(got, p.Metric+"="+p.Value)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Errorf("%s -want, +got:\n%s", reason, diff)
-	}
+	want(s.t, s.store, reason, stored)
 }
 
 func TestScrape(t *testing.T) {

@@ -48,6 +48,27 @@ func stored(tb testing.TB, store observation.Store) []observation.Point {
 	return points
 }
 
+// want checks what is stored, as metric=value in order of time.
+func want(tb testing.TB, store observation.Store, reason string, want []string) {
+	tb.Helper()
+	var got []string
+	for _, p := range stored(tb, store) {
+		got = append(got, p.Metric+"="+p.Value)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		tb.Errorf("%s -want, +got:\n%s", reason, diff)
+	}
+}
+
+// finish ends the run that an observer observes.
+func finish(tb testing.TB, o Observer, at time.Time) {
+	tb.Helper()
+	if err := o.Finish(tb.Context(), at); err != nil {
+		tb.Fatal(err)
+	}
+	o.Close()
+}
+
 func values(points []observation.Point) []string {
 	var texts []string
 	for _, p := range points {
