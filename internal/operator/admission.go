@@ -45,8 +45,7 @@ func services(directory algorithm.Directory) func(context.Context, v1beta1.Algor
 			if known.Search[spec.Algorithm.AlgorithmName] {
 				return known.Check(spec)
 			}
-			_, err := searchspace.Of(spec)
-			return err
+			return searchspace.CheckForService(spec)
 		}
 		more.CheckEarlyStopping = func(spec *v1beta1.EarlyStoppingSpec) error {
 			if known.EarlyStopping[spec.AlgorithmName] {

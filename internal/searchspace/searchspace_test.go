@@ -272,6 +272,31 @@ func TestCheckObjectives(t *testing.T) {
 	}
 }
 
+// TestCheckForService refuses what a service would not heed.
+func TestCheckForService(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*v1beta1.ExperimentSpec){
+		"": func(*v1beta1.ExperimentSpec) {},
+		"spec.parameters[3].when": func(s *v1beta1.ExperimentSpec) {
+			s.Parameters[3].When = &v1beta1.ParameterCondition{Parameter: "layers", Values: []string{"2"}}
+		},
+		"spec.parameterConstraints": func(s *v1beta1.ExperimentSpec) { s.ParameterConstraints = []string{"layers > 2"} },
+		"spec.initialTrials":        func(s *v1beta1.ExperimentSpec) { s.InitialTrials = make([]v1beta1.InitialTrial, 1) },
+		"spec.warmStart":            func(s *v1beta1.ExperimentSpec) { s.WarmStart = &v1beta1.WarmStartSpec{} },
+		"spec.objective.additionalObjectives": func(s *v1beta1.ExperimentSpec) {
+			s.Objective.AdditionalObjectives = make([]v1beta1.AdditionalObjective, 1)
+		},
+		"spec.objective.constraints": func(s *v1beta1.ExperimentSpec) { s.Objective.Constraints = make([]v1beta1.MetricConstraint, 1) },
+		"min":                        func(s *v1beta1.ExperimentSpec) { s.Parameters[0].FeasibleSpace.Min = "x" },
+	} {
+		spec := &v1beta1.ExperimentSpec{Parameters: parameters(), Objective: &v1beta1.ObjectiveSpec{}}
+		change(spec)
+		if err := searchspace.CheckForService(spec); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("CheckForService() = %v, want an error with %q", err, want)
+		}
+	}
+}
+
 // FuzzConstraint looks for expressions that panic or do not end.
 func FuzzConstraint(f *testing.F) {
 	for _, text := range []string{"layers <= 3", `optimizer == "sgd"`, `$env["lr"] > 0 ? batch : 1`, "layers ?? 1", "[1][layers] == 2", "{a: layers}.a > 1", "1 ** layers > 0"} {
