@@ -50,19 +50,21 @@ func optimal(t *v1beta1.Trial) v1beta1.OptimalTrial {
 // keepOptimal bounds the trials that no other is better than.
 const keepOptimal = 50
 
-// front returns the trials of the group that no other is better than, where
-// there are several objectives.
-func (g *group) front(o *v1beta1.ObjectiveSpec) []v1beta1.OptimalTrial {
-	if len(o.AdditionalObjectives) == 0 {
-		return nil
-	}
+// contenders returns the trials of the group that may be optimal where there
+// are several objectives.
+func (g *group) contenders() []*v1beta1.Trial {
 	var ended []*v1beta1.Trial
 	for i := range g.rows {
 		if g.rows[i].score.Kind == objective.Number {
 			ended = append(ended, g.rows[i].trial)
 		}
 	}
-	best := objective.Front(o, ended)
+	return ended
+}
+
+// front returns those of some trials that no other is better than.
+func front(o *v1beta1.ObjectiveSpec, trials []*v1beta1.Trial) []v1beta1.OptimalTrial {
+	best := objective.Front(o, trials)
 	list := make([]v1beta1.OptimalTrial, min(len(best), keepOptimal))
 	for i := range list {
 		list[i] = optimal(best[i])

@@ -29,15 +29,21 @@ func (r *Reconciler) record(ctx context.Context, s situation, v *verdict, now ti
 	if !urgent && wait > 0 {
 		return wait, nil
 	}
+	o := e.Spec.Objective
+	several := o != nil && len(o.AdditionalObjectives) > 0
+	var contenders []*v1beta1.Trial
 	r.roster.with(e.UID, now, func(g *group) {
-		if o := s.experiment.Spec.Objective; o != nil {
+		if o != nil {
 			s.trials = g.tally(o)
-			if front := g.front(o); len(front) > 0 {
-				status.OptimalTrials = front
-			}
+		}
+		if several {
+			contenders = g.contenders()
 		}
 		summarize(status, &s.trials, g.lists(keepNames))
 	})
+	if several && len(contenders) > 0 { // else what was known stays known, as the best does
+		status.OptimalTrials = front(o, contenders)
+	}
 	if equality.Semantic.DeepEqual(status, &e.Status) {
 		return 0, nil
 	}
