@@ -55,7 +55,7 @@ test: test-lint test-race test-cluster ## Run every test
 
 # Packages whose tests run a whole cluster: in their process, or by the binary.
 LOCAL := "diwan.dev/diwan/internal/localcluster"
-CLUSTER = diwan.dev/diwan/e2e diwan.dev/diwan/internal/localcluster $(shell go list -test -f \
+CLUSTER = diwan.dev/diwan/e2e diwan.dev/diwan/internal/localcluster diwan.dev/diwan/internal/processcluster $(shell go list -test -f \
 	'{{$$p := .ImportPath}}{{range .Deps}}{{if or (eq . $(LOCAL)) (eq . (printf "%s [%s]" $(LOCAL) $$p))}}{{$$p}}{{"\n"}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p')
 RACE = $(filter-out $(CLUSTER),$(shell go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...))
 

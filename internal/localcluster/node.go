@@ -150,7 +150,7 @@ func (c *Cluster) nodeServer(cfg Config, backend server.Backend) (*server.Server
 		return nil, fmt.Errorf("cannot read the node's certificate: %w", err)
 	}
 	authority := x509.NewCertPool()
-	authority.AddCert(c.keys.ca)
+	authority.AddCert(c.keys.ca.Certificate)
 	serverConfig := server.Default()
 	serverConfig.NodeName = cfg.NodeName
 	serverConfig.Backend = backend

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processcluster
+
+import (
+	"net/netip"
+)
+
+// Part is a process of the cluster.
+type Part string
+
+// The parts.
+const (
+	Etcd              Part = "etcd"
+	APIServer         Part = "kube-apiserver"
+	ControllerManager Part = "kube-controller-manager"
+	Scheduler         Part = "kube-scheduler"
+	Node              Part = "node"
+)
+
+// NodeName is the name of the cluster's node.
+const NodeName = "node"
+
+// arguments are those with which a part starts, each time the same.
+func (c *Cluster) arguments(part Part) []string {
+	k := c.keys
+	switch part {
+	case Etcd:
+		return []string{"--dir=" + c.path("etcd")}
+	case APIServer:
+		return []string{
+			"--etcd-servers=unix://" + c.path("etcd", "client.sock"),
+			"--bind-address=127.0.0.1",
+			"--advertise-address=" + c.plan.Gateway().String(),
+			"--endpoint-reconciler-type=none", // the node leads Pods here
+			"--secure-port=" + c.port(),
+			"--tls-cert-file=" + k.file(string(APIServer)),
+			"--tls-private-key-file=" + k.file(string(APIServer)),
+			"--client-ca-file=" + k.authority(),
+			"--authorization-mode=Node,RBAC",
+			"--kubelet-client-certificate=" + k.file(toKubelet),
+			"--kubelet-client-key=" + k.file(toKubelet),
+			"--kubelet-certificate-authority=" + k.authority(),
+			"--kubelet-preferred-address-types=InternalIP",
+			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+			"--service-account-key-file=" + k.accounts(),
+			"--service-account-signing-key-file=" + k.accounts(),
+			"--service-cluster-ip-range=" + c.plan.Services.String(),
+			// Watches never end by themselves, so a stop would wait for them.
+			"--shutdown-delay-duration=0s",
+		}
+	case ControllerManager:
+		return append([]string{
+			"--kubeconfig=" + k.kubeconfig(string(ControllerManager)),
+			"--authentication-kubeconfig=" + k.kubeconfig(string(ControllerManager)),
+			"--authorization-kubeconfig=" + k.kubeconfig(string(ControllerManager)),
+			"--secure-port=0",
+			"--leader-elect=false",
+			"--use-service-account-credentials=true",
+			"--service-account-private-key-file=" + k.accounts(),
+			"--root-ca-file=" + k.authority(),
+		}, c.cfg.Controllers...)
+	case Scheduler:
+		return []string{
+			"--kubeconfig=" + k.kubeconfig(string(Scheduler)),
+			"--authentication-kubeconfig=" + k.kubeconfig(string(Scheduler)),
+			"--authorization-kubeconfig=" + k.kubeconfig(string(Scheduler)),
+			"--secure-port=0",
+			"--leader-elect=false",
+		}
+	default:
+		return []string{
+			"--home=" + c.path("node"),
+			"--name=" + NodeName,
+			"--kubeconfig=" + k.kubeconfig(nodeUser),
+			"--client-ca-file=" + k.authority(),
+			"--tls-file=" + k.file(kubelet),
+			"--api-server-user=" + toKubelet,
+		}
+	}
+}
+
+func portOf(address string) uint16 {
+	return netip.MustParseAddrPort(address).Port()
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package processcluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patience is how long a part may take to end after SIGTERM.
+const patience = 20 * time.Second
+
+// process is a part that was started.
+type process struct {
+	part Part
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+	err  error
+}
+
+// start starts a part; what it says goes to its log.
+func (c *Cluster) start(part Part) error {
+	log, err := os.OpenFile(c.Log(part), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	p := &process{part: part, done: make(chan struct{})}
+	p.cmd = exec.Command(c.cfg.Program, append([]string{string(part)}, c.arguments(part)...)...)
+	p.cmd.Stdout, p.cmd.Stderr = log, log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("cannot start %s: %w", part, err)
+	}
+	go func() {
+		defer close(p.done)
+		p.err = p.cmd.Wait()
+	}()
+	c.parts[part] = p
+	return nil
+}
+
+// end asks the part to end, waits, and kills it when it does not.
+func (p *process) end() error {
+	select {
+	case <-p.done:
+		return nil
+	default:
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-timer.C:
+		_ = p.cmd.Process.Kill()
+		<-p.done
+		return fmt.Errorf("%s did not end within %s of SIGTERM", p.part, patience)
+	}
+}
+
+// ended says why the part ended; nil while it lives.
+func (p *process) ended() error {
+	select {
+	case <-p.done:
+		return fmt.Errorf("%s ended: %w", p.part, errors.Join(p.err, errors.New("see its log")))
+	default:
+		return nil
+	}
+}
+
+// Kill ends a part as a power cut would. Containers live on without their node.
+func (c *Cluster) Kill(part Part) {
+	c.t.Helper()
+	p := c.parts[part]
+	if err := p.ended(); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Start starts a part that was killed, as it was. It does not wait for it.
+func (c *Cluster) Start(part Part) {
+	c.t.Helper()
+	if err := c.start(part); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// KillPod kills the programs of a Pod, as the kernel does when memory runs out,
+// and returns how many. The node starts its containers again where their Pod
+// says so.
+func (c *Cluster) KillPod(uid types.UID) (killed int) {
+	for _, pid := range processes("DIWAN_CONTAINER_ID=" + string(uid)) {
+		// The leader of a container's session is the node's, which waits.
+		if session, err := unix.Getsid(pid); err == nil && session != pid && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// processes lists those whose environment has a text.
+func processes(text string) (pids []int) {
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environments {
+		environment, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(environment, []byte(text)) {
+			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+// leftovers finds processes of the cluster's containers, and ends them.
+func (c *Cluster) leftovers() error {
+	var errs []error
+	for _, pid := range processes(c.path("node")) {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		errs = append(errs, fmt.Errorf("process %d is left: %q", pid, strings.ReplaceAll(string(line), "\x00", " ")))
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	return errors.Join(errs...)
+}
