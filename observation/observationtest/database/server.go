@@ -101,7 +101,7 @@ func (s *Server) create(ctx context.Context) error {
 	}
 	args := s.kind.prepare(s.programs, s.data())
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir, cmd.SysProcAttr = s.dir, unprivileged()
+	s.confine(cmd)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot make a database of %s: %w\n%s", s.kind.Name, err, output)
 	}
@@ -111,6 +111,14 @@ func (s *Server) create(ctx context.Context) error {
 	}
 	s.port = listener.Addr().(*net.TCPAddr).Port
 	return listener.Close()
+}
+
+// confine lets a program of the server work in the server's directory as the
+// server's user. Temporary files are there too: a MariaDB that starts removes
+// those of every MariaDB whose directory it shares, which then crash.
+func (s *Server) confine(cmd *exec.Cmd) {
+	cmd.Dir, cmd.SysProcAttr = s.dir, unprivileged()
+	cmd.Env = append(os.Environ(), "TMPDIR="+s.dir)
 }
 
 func (s *Server) output() string { return filepath.Join(s.dir, "output") }
@@ -164,7 +172,7 @@ func (s *Server) launch() error {
 	defer output.Close()
 	args := append([]string{"-c", lifeline, "sh"}, s.kind.serve(s.programs, s.data(), s.port)...)
 	cmd := exec.Command("/bin/sh", append(args, s.options...)...)
-	cmd.Dir, cmd.SysProcAttr = s.dir, unprivileged()
+	s.confine(cmd)
 	cmd.Stdout, cmd.Stderr = output, output
 	if s.lifeline, err = cmd.StdinPipe(); err != nil {
 		return err
