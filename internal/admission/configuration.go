@@ -24,6 +24,8 @@ type Target struct {
 	Service *admissionregistrationv1.ServiceReference
 	// CABundle is the PEM certificate that vouches for the handlers' server.
 	CABundle []byte
+	// Namespaces are those whose Pods are asked about. Nil: all.
+	Namespaces *metav1.LabelSelector
 	// Controller is the user name of this module's controllers, whose trials
 	// and suggestions are not asked about. Empty: all are asked about.
 	Controller string
@@ -42,8 +44,38 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 			FailurePolicy:           &policy,
 			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
+		}, {
+			Name:                    "mutator.pod.katib.kubeflow.org",
+			ClientConfig:            t.client(PathMutatePod),
+			Rules:                   podRules(),
+			FailurePolicy:           &policy,
+			SideEffects:             &none,
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector:       t.Namespaces,
+			MatchConditions:         mayBeTrials(),
 		}},
 	}
+}
+
+// mayBeTrials asks only about Pods that something controls, which is not what
+// the workloads of long life do, and that do not yet bear the name of a trial,
+// as those of Jobs do from the start.
+func mayBeTrials() []admissionregistrationv1.MatchCondition {
+	return []admissionregistrationv1.MatchCondition{{
+		Name:       "of-no-trial-yet",
+		Expression: "!has(object.metadata.labels) || !(" + strconv.Quote(v1beta1.LabelTrial) + " in object.metadata.labels)",
+	}, {
+		Name: "controlled",
+		Expression: "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, " +
+			"has(o.controller) && o.controller && !o.apiVersion.startsWith('apps/') && o.kind != 'Node')",
+	}}
+}
+
+func podRules() []admissionregistrationv1.RuleWithOperations {
+	return []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+	}}
 }
 
 // Validating returns the configuration for checks.

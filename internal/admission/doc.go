@@ -2,6 +2,8 @@
 
 // Package admission answers the API server's questions about this module's
 // kinds: the defaults of an experiment, and whether an object may be written.
+// It also makes the Pods of a trial known as such when they are created, whatever
+// the trial's run object is.
 //
 // Handlers returns the answers as HTTP handlers by path, for any server with
 // TLS. Mutating and Validating return the configurations that make the API

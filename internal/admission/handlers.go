@@ -14,9 +14,11 @@ import (
 	"diwan.dev/diwan/internal/trialtemplate"
 )
 
-// Paths on which the API server asks. Those for experiments are Katib's.
+// Paths on which the API server asks. Those for experiments
+// and Pods are Katib's.
 const (
 	PathMutateExperiment   = "/mutate-experiment"
+	PathMutatePod          = "/mutate-pod"
 	PathValidateExperiment = "/validate-experiment"
 	PathValidateTrial      = "/validate-trial"
 	PathValidateSuggestion = "/validate-suggestion"
@@ -32,6 +34,8 @@ type Config struct {
 	// ConfigMaps reads the trial templates that are in ConfigMaps. Experiments
 	// with such a template are refused when it is nil.
 	ConfigMaps trialtemplate.ConfigMaps
+	// Ancestry finds the trial that a Pod belongs to.
+	Ancestry Ancestry
 }
 
 // Handlers returns the handler of each path.
@@ -39,6 +43,7 @@ func Handlers(c Config) map[string]http.Handler {
 	handler := func(f ctrladmission.HandlerFunc) http.Handler { return &ctrladmission.Webhook{Handler: f} }
 	return map[string]http.Handler{
 		PathMutateExperiment:   handler(c.mutateExperiment),
+		PathMutatePod:          handler(c.mutatePod),
 		PathValidateExperiment: handler(c.validateExperiment),
 		PathValidateTrial:      handler(validateTrial),
 		PathValidateSuggestion: handler(validateSuggestion),

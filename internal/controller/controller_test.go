@@ -282,26 +282,6 @@ func TestDeletingAnExperimentDeletesEverything(t *testing.T) {
 	}
 }
 
-func TestRunObjectOfAnotherKind(t *testing.T) {
-	l := newLab(t, report)
-	e := l.experiment("pods", 1, 1, func(e *v1beta1.Experiment) {
-		e.Spec.TrialTemplate.TrialSpec = &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "Pod",
-			"spec": map[string]any{"containers": []any{map[string]any{
-				"name": "training", "image": "none", "args": []any{"${trialParameters.x}"},
-			}}},
-		}}
-		e.Spec.TrialTemplate.SuccessCondition = `status.conditions.#(type=="Ready")`
-		e.Spec.TrialTemplate.FailureCondition = `status.conditions.#(type=="Lost")`
-	})
-	l.waitFor(e, v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentMaxTrialsReached)
-	c := l.trials()[0].Status.Conditions.Get(v1beta1.ConditionFailed)
-	want := "Trial has failed: a run object of kind v1 Pod is not permitted; permitted are: batch/v1 Job"
-	if c == nil || c.Message != want {
-		t.Errorf("the trial has %+v, want the message %q", l.trials()[0].Status.Conditions, want)
-	}
-}
-
 func TestInvalidRunObjectFailsTheTrial(t *testing.T) {
 	l := newLab(t, report)
 	e := l.experiment("invalid", 1, 1, func(e *v1beta1.Experiment) {

@@ -68,8 +68,7 @@ func changed(change func(*manager.GetSuggestionsReply_ParameterAssignments)) *ma
 // offer runs services and configures them by their names.
 func offer(t *testing.T, l *lab, services map[string]manager.SuggestionServer) {
 	t.Helper()
-	var config strings.Builder
-	config.WriteString("runtime:\n  suggestions:\n  - {algorithmName: only-image, image: example.com/service}\n  - {algorithmName: gone, endpoint: 127.0.0.1:1}\n")
+	entries := []serviceEntry{{AlgorithmName: "only-image", Image: "example.com/service"}, {AlgorithmName: "gone", Endpoint: "127.0.0.1:1"}}
 	for name, service := range services {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -79,17 +78,9 @@ func offer(t *testing.T, l *lab, services map[string]manager.SuggestionServer) {
 		manager.RegisterSuggestionServer(s, service)
 		go s.Serve(listener)
 		t.Cleanup(s.Stop)
-		fmt.Fprintf(&config, "  - {algorithmName: %s, endpoint: %q}\n", name, listener.Addr())
+		entries = append(entries, serviceEntry{AlgorithmName: name, Endpoint: listener.Addr().String()})
 	}
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kubeflow", Name: "katib-config"}, Data: map[string]string{"katib-config.yaml": config.String()}}
-	if err := l.client.Create(t.Context(), m); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.client.Delete(context.Background(), m); err != nil {
-			t.Error(err)
-		}
-	})
+	l.configure(func(c *katibConfig) { c.Runtime.Suggestions = append(c.Runtime.Suggestions, entries...) })
 }
 
 // TestAlgorithmServices runs experiments by services of all manners.

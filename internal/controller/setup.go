@@ -23,7 +23,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,9 +45,6 @@ type Options struct {
 	// [observation.Announcer], trials are stopped early the sooner. It stays the caller's, and
 	// must be open until the manager has stopped.
 	Store observation.Store
-	// RunKinds are the kinds that a trial's run object may have. Default:
-	// batch/v1 Job.
-	RunKinds []schema.GroupVersionKind
 	// Dial connects to the algorithm services of users. Default: as any
 	// program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -113,8 +109,6 @@ func Setup(mgr manager.Manager, o Options) error {
 	ofTrials := trial.DefaultConfig()
 	ofTrials.Stopping = stopping
 	ofTrials.Store, ofTrials.Metrics, ofTrials.Events = o.Store, counters, report.NewEvents(mgr.GetEventRecorder(trial.Name))
-	if len(o.RunKinds) > 0 {
-		ofTrials.Kinds = o.RunKinds
-	}
+	ofTrials.Kinds.Reader = mgr.GetAPIReader()
 	return trial.SetupWithManager(mgr, ofTrials)
 }

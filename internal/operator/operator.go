@@ -102,6 +102,7 @@ func New(cfg Config) (*Operator, error) {
 		Algorithms: algorithms(),
 		More:       services(algorithm.Directory{Reader: manager.GetAPIReader()}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
+		Ancestry:   admission.Ancestry{Reader: manager.GetAPIReader()},
 	}) {
 		mux.Handle(path, handler)
 	}

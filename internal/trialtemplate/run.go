@@ -19,7 +19,7 @@ import (
 // v1beta1.LabelTrial, its primary container has the environment variable
 // v1beta1.EnvTrialName, a directory of metrics files lies on an emptyDir volume,
 // and a collector of the user's runs beside it. That is all that collecting
-// metrics needs.
+// metrics needs. The Pods of other kinds get the same from AdoptPod.
 func RunObject(trial *v1beta1.Trial) (*unstructured.Unstructured, error) {
 	if trial.Spec.RunSpec == nil {
 		return nil, fmt.Errorf("cannot make the run object of trial %s: spec.runSpec is empty", trial.Name)
@@ -46,19 +46,10 @@ func stamp(job *unstructured.Unstructured, trial *v1beta1.Trial) error {
 	if err != nil {
 		return err
 	}
-	labels, err := child(template, "metadata", "labels")
+	primary, err := label(template, trial)
 	if err != nil {
 		return err
 	}
-	primary := true
-	for k, v := range trial.Spec.PrimaryPodLabels {
-		primary = primary && labels[k] == v
-	}
-	for k, v := range trial.Labels {
-		labels[k] = v
-	}
-	labels[v1beta1.LabelTrial] = trial.Name
-
 	pod, err := child(template, "spec")
 	if err != nil {
 		return err
@@ -72,6 +63,48 @@ func stamp(job *unstructured.Unstructured, trial *v1beta1.Trial) error {
 		return nil
 	}
 	return prepareCollection(pod, container, trial)
+}
+
+// AdoptPod marks a Pod that is about to be created as one of a trial's, as
+// RunObject marks those of a Job: for run objects of other kinds, whose Pods
+// nobody has seen before. It reports whether the Pod is one whose metrics count
+// and lacks the primary container, which no metrics can come from.
+func AdoptPod(pod *unstructured.Unstructured, trial *v1beta1.Trial) (lacks bool, err error) {
+	primary, err := label(pod.Object, trial)
+	if err != nil {
+		return false, fmt.Errorf("cannot make the Pod one of trial %s: %w", trial.Name, err)
+	}
+	spec, err := child(pod.Object, "spec")
+	if err != nil {
+		return false, fmt.Errorf("cannot make the Pod one of trial %s: %w", trial.Name, err)
+	}
+	container, err := containerNamed(spec, trial.Spec.PrimaryContainerName)
+	if err != nil {
+		return primary, nil
+	}
+	setEnv(container, v1beta1.EnvTrialName, trial.Name)
+	if !primary {
+		return false, nil
+	}
+	return false, prepareCollection(spec, container, trial)
+}
+
+// label gives a Pod, or a template of Pods, the trial's labels, and reports
+// whether its own are those of the Pods whose metrics count.
+func label(pod map[string]any, trial *v1beta1.Trial) (primary bool, err error) {
+	labels, err := child(pod, "metadata", "labels")
+	if err != nil {
+		return false, err
+	}
+	primary = true
+	for k, v := range trial.Spec.PrimaryPodLabels {
+		primary = primary && labels[k] == v
+	}
+	for k, v := range trial.Labels {
+		labels[k] = v
+	}
+	labels[v1beta1.LabelTrial] = trial.Name
+	return primary, nil
 }
 
 // setEnv gives a container an environment variable, in place of one of the

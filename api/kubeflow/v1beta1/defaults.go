@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -99,21 +100,8 @@ func (t *TrialTemplate) setDefaults() {
 	if t.TrialSpec == nil {
 		return
 	}
-	var success string
-	var primary map[string]string
-	switch t.TrialSpec.GetKind() {
-	case "Job":
-		success = conditionComplete
-	case "TrainJob":
-		success = conditionComplete
-		primary = map[string]string{
-			"jobset.sigs.k8s.io/replicatedjob-name":    "node",
-			"batch.kubernetes.io/job-completion-index": "0",
-		}
-	case "TFJob", "PyTorchJob", "XGBoostJob", "MPIJob":
-		success = conditionSucceeded
-		primary = map[string]string{"training.kubeflow.org/job-role": "master"}
-	default:
+	success, primary := runDefaults(t.TrialSpec.GroupVersionKind())
+	if success == "" {
 		return
 	}
 	if t.SuccessCondition == "" {
@@ -125,6 +113,34 @@ func (t *TrialTemplate) setDefaults() {
 	if len(t.PrimaryPodLabels) == 0 {
 		t.PrimaryPodLabels = maps.Clone(primary)
 	}
+}
+
+// runDefaults are, of a known kind, the query by which its objects have
+// succeeded and the labels of the Pod that reports; "" for another kind. Katib
+// goes by the kind's name alone.
+func runDefaults(kind schema.GroupVersionKind) (success string, primary map[string]string) {
+	switch kind.Kind {
+	case "Job":
+		return conditionComplete, nil
+	case "TrainJob":
+		return conditionComplete, map[string]string{
+			"jobset.sigs.k8s.io/replicatedjob-name":    "node",
+			"batch.kubernetes.io/job-completion-index": "0",
+		}
+	case "JAXJob": // it has no master
+		return conditionSucceeded, map[string]string{
+			"training.kubeflow.org/replica-type":  "worker",
+			"training.kubeflow.org/replica-index": "0",
+		}
+	case "MPIJob":
+		if kind.Version == "v2beta1" {
+			return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "launcher"}
+		}
+		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
+	case "TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob", "MXJob":
+		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
+	}
+	return "", nil
 }
 
 func (m *MetricsCollectorSpec) setDefaults() {

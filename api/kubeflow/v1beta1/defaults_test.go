@@ -48,6 +48,11 @@ func TestSetDefaults(t *testing.T) {
 		{"so it is with TFJob", template("kubeflow.org/v1", "TFJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
 		{"and XGBoostJob", template("kubeflow.org/v1", "XGBoostJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
 		{"and MPIJob", template("kubeflow.org/v1", "MPIJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
+		{"and PaddleJob, of which Katib knows nothing", template("kubeflow.org/v1", "PaddleJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
+		{"a JAXJob has no master", template("kubeflow.org/v1", "JAXJob"), ends, []any{conditionSucceeded, conditionFailed, map[string]string{
+			"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}}},
+		{"the later MPIJob has a launcher", template("kubeflow.org/v2beta1", "MPIJob"), ends, []any{conditionSucceeded, conditionFailed,
+			map[string]string{"training.kubeflow.org/job-role": "launcher"}}},
 		{"the first Pod of a TrainJob's nodes counts", template("trainer.kubeflow.org/v1alpha1", "TrainJob"), ends,
 			[]any{conditionComplete, conditionFailed, map[string]string{
 				"jobset.sigs.k8s.io/replicatedjob-name": "node", "batch.kubernetes.io/job-completion-index": "0"}}},

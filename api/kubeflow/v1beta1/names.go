@@ -86,6 +86,11 @@ const (
 	// status False: the trial is to be stopped early, and its run is ending.
 	ReasonTrialStopping      = "TrialStopping"
 	ReasonMetricsUnavailable = "MetricsUnavailable"
+	// These are reasons of the condition Running with the status False, of a
+	// trial that waits: for the kind of its run object to be defined, and for
+	// permission to handle it.
+	ReasonRunKindMissing       = "RunKindMissing"
+	ReasonRunPermissionMissing = "RunPermissionMissing"
 )
 
 // Reasons of events on a trial about its run object.

@@ -11,6 +11,7 @@ import (
 
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/earlystopping"
+	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/observation"
 )
 
@@ -26,8 +27,9 @@ type Config struct {
 	Events  *report.Events
 	// Clock is the time. Default: the system's.
 	Clock clock.PassiveClock
-	// Kinds are the kinds that a run object may have. Default: batch/v1 Job.
-	Kinds []schema.GroupVersionKind
+	// Kinds says which kinds a run object may have. Default: those that need
+	// no configuration.
+	Kinds trialkind.Directory
 	// Concurrency is how many trials are reconciled at once. Default 16.
 	Concurrency int
 	// RunningDelay is how long a trial runs before its status says so.
@@ -44,7 +46,6 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Clock:               clock.RealClock{},
-		Kinds:               []schema.GroupVersionKind{jobKind()},
 		Concurrency:         16,
 		RunningDelay:        time.Second,
 		ObservationInterval: 5 * time.Second,

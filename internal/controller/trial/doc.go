@@ -8,6 +8,11 @@
 //	                                                            or MetricsUnavailable
 //	      ─▶ delete run object, unless it is to be retained
 //
+// A run object may be of any kind that package trialkind permits. Jobs are
+// watched from the start, others from when the first trial has such a one. A
+// trial whose run object cannot be created for now, as for a kind that is yet to
+// be installed, is held: its condition Running is False and says what to do.
+//
 // The experiment rendered the run object into spec.runSpec; here it is created,
 // owned by its trial. Metrics come from an [observation.Store]: whoever
 // collects them has stored them before the run object reports its end, so that

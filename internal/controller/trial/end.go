@@ -4,6 +4,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/observation"
 )
 
@@ -42,16 +44,13 @@ func (r *Reconciler) remove(ctx context.Context, run client.Object, how metav1.D
 }
 
 // finalize lets a deleted trial go, once nothing of it runs and its observation
-// is deleted. permitted says whether kind is one that is watched.
-func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, permitted bool) error {
-	held := slices.ContainsFunc(t.Finalizers, isOurs)
-	if !held {
+// is deleted.
+func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial) error {
+	if !slices.ContainsFunc(t.Finalizers, isOurs) {
 		return nil
 	}
-	if permitted {
-		if gone, err := r.stop(ctx, t, kind); err != nil || !gone {
-			return err
-		}
+	if gone, err := r.vacate(ctx, t); err != nil || !gone {
+		return err
 	}
 	if err := r.Store.Delete(ctx, observation.Trial{Namespace: t.Namespace, Name: t.Name}); err != nil {
 		return fmt.Errorf("cannot delete the observation of trial %s/%s: %w", t.Namespace, t.Name, err)
@@ -69,6 +68,23 @@ func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial, kind schema
 	return nil
 }
 
+// vacate ends what runs of a deleted trial and reports whether that is gone. A
+// run object of a kind that the cluster lacks, or that may not be handled, is
+// left to the garbage collector.
+func (r *Reconciler) vacate(ctx context.Context, t *v1beta1.Trial) (gone bool, err error) {
+	kind, err := r.kindOf(ctx, t)
+	if errors.Is(err, trialkind.ErrNotPermitted) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if blocked, err := r.watch.ensure(ctx, kind); err != nil || blocked != nil {
+		return blocked != nil, err
+	}
+	return r.stop(ctx, t, kind)
+}
+
 // isOurs reports whether a finalizer is one that this reconciler removes.
 func isOurs(finalizer string) bool {
 	return finalizer == v1beta1.FinalizerCleanMetrics || finalizer == v1beta1.FinalizerPrometheus
@@ -79,9 +95,6 @@ func isOurs(finalizer string) bool {
 // cache may not have it yet where the trial was just begun; then the API server
 // is asked.
 func (r *Reconciler) stop(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind) (gone bool, err error) {
-	if err := r.watch.ensure(kind); err != nil {
-		return false, err
-	}
 	run, err := find(ctx, r.reader(kind), t, kind, client.UnsafeDisableDeepCopy)
 	if err == nil && run == nil && !t.IsCompleted() {
 		run, err = find(ctx, r.live, t, kind)

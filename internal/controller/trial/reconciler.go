@@ -4,6 +4,7 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/freshness"
+	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/internal/trialtemplate"
 )
 
@@ -24,7 +26,6 @@ import (
 type Reconciler struct {
 	Config
 	client client.Client // reads come from the cache
-	cached client.Reader // the cache itself, for kinds without a Go type
 	live   client.Reader // reads come from the API server
 	watch  *watches
 	writes freshness.Tracker
@@ -54,25 +55,34 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // advance makes one step and returns when to make the next, 0 to wait for a
 // change.
 func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Duration, error) {
-	kind, wrong := r.kindOf(t)
 	if !t.DeletionTimestamp.IsZero() {
-		return 0, r.finalize(ctx, t, kind, wrong == nil)
+		return 0, r.finalize(ctx, t)
 	}
-	if wrong != nil {
-		if t.IsCompleted() {
-			return 0, nil
-		}
-		return 0, r.conclude(ctx, t, nil, reject("%v", wrong))
-	}
-	if err := r.watch.ensure(kind); err != nil {
+	kind, err := r.kindOf(ctx, t)
+	over := t.IsCompleted() && !t.IsStopping()
+	switch {
+	case errors.Is(err, trialkind.ErrNotPermitted) && over:
+		return 0, nil
+	case errors.Is(err, trialkind.ErrNotPermitted):
+		return 0, r.conclude(ctx, t, nil, reject("%v", err))
+	case err != nil:
 		return 0, err
+	}
+	blocked, err := r.watch.ensure(ctx, kind)
+	switch {
+	case err != nil:
+		return 0, err
+	case blocked != nil && over:
+		return 0, nil
+	case blocked != nil:
+		return r.hold(ctx, t, blocked)
 	}
 	run, err := find(ctx, r.reader(kind), t, kind, client.UnsafeDisableDeepCopy)
 	switch {
 	case err != nil:
 		return 0, err
 	case t.IsStopping():
-		return 0, r.wait(ctx, t, kind, run)
+		return r.wait(ctx, t, kind, run)
 	case t.IsCompleted():
 		if err := r.Stopping.End(ctx, t); err != nil {
 			return 0, err
@@ -93,7 +103,7 @@ func (r *Reconciler) reader(kind schema.GroupVersionKind) client.Reader {
 	if kind == jobKind() {
 		return r.client
 	}
-	return r.cached
+	return r.watch.cache
 }
 
 // follow looks how the run object goes.

@@ -6,11 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,24 +17,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/internal/trialtemplate"
 )
 
-// kindOf is the kind of a trial's run object, if it may have that kind.
-func (r *Reconciler) kindOf(t *v1beta1.Trial) (schema.GroupVersionKind, error) {
+// kindOf is the kind of a trial's run object. The error wraps
+// trialkind.ErrNotPermitted where it may not have that kind.
+func (r *Reconciler) kindOf(ctx context.Context, t *v1beta1.Trial) (schema.GroupVersionKind, error) {
 	if t.Spec.RunSpec == nil {
-		return schema.GroupVersionKind{}, fmt.Errorf("spec.runSpec is empty")
+		return schema.GroupVersionKind{}, fmt.Errorf("%w: spec.runSpec is empty", trialkind.ErrNotPermitted)
 	}
 	kind := t.Spec.RunSpec.GroupVersionKind()
-	if !slices.Contains(r.Kinds, kind) {
-		permitted := make([]string, len(r.Kinds))
-		for i, k := range r.Kinds {
-			permitted[i] = fmt.Sprintf("%s %s", k.GroupVersion(), k.Kind)
-		}
-		return kind, fmt.Errorf("a run object of kind %s %s is not permitted; permitted are: %s",
-			kind.GroupVersion(), kind.Kind, strings.Join(permitted, ", "))
+	if r.watch.covers(kind) {
+		return kind, nil
 	}
-	return kind, nil
+	return kind, r.Kinds.Check(ctx, kind)
 }
 
 // newRun is an empty run object. Jobs, which are most, have their own type:
@@ -54,7 +50,7 @@ func find(ctx context.Context, reader client.Reader, t *v1beta1.Trial, kind sche
 	run := newRun(kind)
 	err := reader.Get(ctx, client.ObjectKeyFromObject(t), run, options...)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %s/%s: %w", kind.Kind, t.Namespace, t.Name, err)

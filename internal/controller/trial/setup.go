@@ -26,13 +26,11 @@ const Name = "trial-controller"
 
 // SetupWithManager adds the reconciler to a manager.
 func SetupWithManager(mgr manager.Manager, config Config) error {
-	r := &Reconciler{
-		Config: config,
-		client: mgr.GetClient(),
-		cached: mgr.GetCache(),
-		live:   mgr.GetAPIReader(),
-		watch:  &watches{manager: mgr},
+	watch, err := newWatches(mgr, config.Clock)
+	if err != nil {
+		return err
 	}
+	r := &Reconciler{Config: config, client: mgr.GetClient(), live: mgr.GetAPIReader(), watch: watch}
 	b := builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1beta1.Trial{}).

@@ -4,10 +4,12 @@ package trial
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,10 +45,22 @@ func (r *Reconciler) start(ctx context.Context, t *v1beta1.Trial, kind schema.Gr
 			return r.RunningDelay, err
 		}
 		return r.dispute(ctx, t, kind, there)
+	case isKindMissing(err): // its definition was removed
+		return r.hold(ctx, t, kindMissing(kind))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return 0, r.conclude(ctx, t, nil, reject("cannot create %s %s: %v", kind.Kind, t.Name, err))
 	}
 	return 0, fmt.Errorf("cannot create %s %s/%s: %w", kind.Kind, t.Namespace, t.Name, err)
+}
+
+// isKindMissing reports whether creating an object failed because the cluster
+// does not have its kind, rather than its namespace.
+func isKindMissing(err error) bool {
+	if meta.IsNoMatchError(err) {
+		return true
+	}
+	status := apierrors.APIStatus(nil)
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind != "namespaces"
 }
 
 // restart prepares for a second run, where the cache lacks the run object of a

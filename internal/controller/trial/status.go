@@ -60,10 +60,15 @@ func begin(status *v1beta1.TrialStatus, since, now metav1.Time) {
 	if status.StartTime == nil {
 		status.StartTime = &since
 	}
+	see(status, now)
+	status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, v1beta1.ReasonTrialRunning, "Trial is running")
+}
+
+// see writes into a status that the trial was seen.
+func see(status *v1beta1.TrialStatus, now metav1.Time) {
 	if !status.Conditions.IsTrue(v1beta1.ConditionCreated) {
 		status.Conditions.Set(now, v1beta1.ConditionCreated, corev1.ConditionTrue, v1beta1.ReasonTrialCreated, "Trial is created")
 	}
-	status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, v1beta1.ReasonTrialRunning, "Trial is running")
 }
 
 // finish writes a verdict into a status.

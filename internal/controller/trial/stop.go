@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,19 +79,19 @@ func (r *Reconciler) stopEarly(ctx context.Context, t *v1beta1.Trial, run client
 
 // wait ends the run of a trial that is being stopped, and when all of it has
 // ended, writes the trial's end. What it reported last counts as well.
-func (r *Reconciler) wait(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, run client.Object) error {
+func (r *Reconciler) wait(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, run client.Object) (time.Duration, error) {
 	ended, err := r.halt(ctx, t, kind, run)
 	if err != nil || !ended {
-		return err // the watch of run objects calls again
+		return haltRetry, err // the watch of run objects may call sooner
 	}
 	seen, err := observe(ctx, r.Store, t)
 	if err != nil {
-		return r.unreadable(ctx, t, metav1.NewTime(r.Clock.Now()), err)
+		return 0, r.unreadable(ctx, t, metav1.NewTime(r.Clock.Now()), err)
 	}
 	if seen != nil { // else what was known when it was decided
 		t.Status.Observation = seen
 	}
-	return r.conclude(ctx, t, run, stopped(t))
+	return 0, r.conclude(ctx, t, run, stopped(t))
 }
 
 // stopped is the verdict on a trial that was stopped early.
@@ -102,42 +101,6 @@ func stopped(t *v1beta1.Trial) verdict {
 		v.message += ": " + c.Message
 	}
 	return v
-}
-
-// halt ends all that a run object runs, with the grace that its Pods have, and
-// reports whether it has ended. A Job that is to be retained is suspended; any
-// other run object is deleted.
-func (r *Reconciler) halt(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind, run client.Object) (ended bool, err error) {
-	job, ok := run.(*batchv1.Job)
-	if !ok || !t.Spec.RetainRun || !owns(t, job) || job.DeletionTimestamp != nil {
-		return r.stop(ctx, t, kind)
-	}
-	if job.Spec.Suspend == nil || !*job.Spec.Suspend {
-		patch := fmt.Sprintf(`{"metadata":{"uid":%q},"spec":{"suspend":true}}`, job.UID)
-		err := r.client.Patch(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}},
-			client.RawPatch(types.MergePatchType, []byte(patch)))
-		if client.IgnoreNotFound(err) != nil {
-			return false, fmt.Errorf("cannot suspend Job %s/%s: %w", job.Namespace, job.Name, err)
-		}
-		return false, nil
-	}
-	return rests(job), nil
-}
-
-// rests reports whether a suspended Job has no Pod any more that runs.
-func rests(job *batchv1.Job) bool {
-	if job.Status.Active > 0 || (job.Status.Terminating != nil && *job.Status.Terminating > 0) {
-		return false
-	}
-	for _, c := range job.Status.Conditions {
-		switch c.Type {
-		case batchv1.JobSuspended, batchv1.JobComplete, batchv1.JobFailed:
-			if c.Status == corev1.ConditionTrue {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // soonest is the lesser of two waits, where 0 is none.

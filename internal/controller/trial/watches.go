@@ -3,11 +3,21 @@
 package trial
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -22,35 +32,128 @@ import (
 type watches struct {
 	manager    manager.Manager
 	controller controller.Controller
+	clock      clock.PassiveClock
+	// cache holds the run objects of all kinds but Job, and no other objects of
+	// these kinds.
+	cache cache.Cache
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]bool
+	blocked map[schema.GroupVersionKind]finding
 }
 
-// ensure begins to watch a kind.
-func (w *watches) ensure(kind schema.GroupVersionKind) error {
+// finding is what kept a kind from being watched, and until when to believe
+// that it still does.
+type finding struct {
+	obstacle *obstacle
+	until    time.Time
+}
+
+// believe is how long a finding holds for all trials of its kind.
+const believe = time.Second
+
+// newWatches makes the cache, which starts with the manager.
+func newWatches(mgr manager.Manager, c clock.PassiveClock) (*watches, error) {
+	ofTrials, err := labels.NewRequirement(v1beta1.LabelTrial, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot select the run objects of trials: %w", err)
+	}
+	runs, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient:           mgr.GetHTTPClient(),
+		Scheme:               mgr.GetScheme(),
+		Mapper:               mgr.GetRESTMapper(),
+		DefaultLabelSelector: labels.NewSelector().Add(*ofTrials),
+		DefaultTransform:     Slim,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache of run objects: %w", err)
+	}
+	if err := mgr.Add(runs); err != nil {
+		return nil, fmt.Errorf("cannot add a cache of run objects: %w", err)
+	}
+	return &watches{
+		manager: mgr, cache: runs, clock: c,
+		watched: map[schema.GroupVersionKind]bool{}, blocked: map[schema.GroupVersionKind]finding{},
+	}, nil
+}
+
+// covers reports whether a kind is watched.
+func (w *watches) covers(kind schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return kind == jobKind() || w.watched[kind]
+}
+
+// ensure begins to watch a kind, or returns what is in the way.
+func (w *watches) ensure(ctx context.Context, kind schema.GroupVersionKind) (*obstacle, error) {
 	if kind == jobKind() {
-		return nil
+		return nil, nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched[kind] {
-		return nil
+		return nil, nil
 	}
-	if _, err := w.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-		return fmt.Errorf("cannot watch run objects of kind %s %s: %w", kind.GroupVersion(), kind.Kind, err)
+	if found, ok := w.blocked[kind]; ok && w.clock.Now().Before(found.until) {
+		return found.obstacle, nil
+	}
+	blocked, err := w.look(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch run objects of kind %s %s: %w", kind.GroupVersion(), kind.Kind, err)
+	}
+	if blocked != nil {
+		w.blocked[kind] = finding{blocked, w.clock.Now().Add(believe)}
+		return blocked, nil
 	}
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(kind)
-	err := w.controller.Watch(source.Kind(w.manager.GetCache(), object,
+	err = w.controller.Watch(source.Kind(w.cache, object,
 		handler.TypedEnqueueRequestForOwner[*unstructured.Unstructured](w.manager.GetScheme(), w.manager.GetRESTMapper(),
 			&v1beta1.Trial{}, handler.OnlyControllerOwner())))
 	if err != nil {
-		return fmt.Errorf("cannot watch run objects of kind %s %s: %w", kind.GroupVersion(), kind.Kind, err)
-	}
-	if w.watched == nil {
-		w.watched = map[schema.GroupVersionKind]bool{}
+		return nil, fmt.Errorf("cannot watch run objects of kind %s %s: %w", kind.GroupVersion(), kind.Kind, err)
 	}
 	w.watched[kind] = true
-	return nil
+	delete(w.blocked, kind)
+	return nil, nil
+}
+
+// verbs are what is done with run objects.
+var verbs = []string{"get", "list", "watch", "create", "patch", "delete"}
+
+// look asks the API server whether it serves a kind, and to whom: a watch that
+// is not permitted would never answer.
+func (w *watches) look(ctx context.Context, kind schema.GroupVersionKind) (*obstacle, error) {
+	mapping, err := w.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return kindMissing(kind), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, verb := range verbs {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Verb: verb,
+			},
+		}}
+		if err := w.manager.GetClient().Create(ctx, review, &client.CreateOptions{}); err != nil {
+			return nil, fmt.Errorf("cannot ask for permissions: %w", err)
+		}
+		if !review.Status.Allowed {
+			return permissionMissing(mapping.Resource.GroupResource()), nil
+		}
+	}
+	return nil, nil
+}
+
+func kindMissing(kind schema.GroupVersionKind) *obstacle {
+	return &obstacle{v1beta1.ReasonRunKindMissing, fmt.Sprintf(
+		"The cluster has no kind %s %s: install what defines it", kind.GroupVersion(), kind.Kind)}
+}
+
+func permissionMissing(resource schema.GroupResource) *obstacle {
+	return &obstacle{v1beta1.ReasonRunPermissionMissing, fmt.Sprintf(
+		"The operator may not handle %s: give its role the rule {apiGroups: [%q], resources: [%s], verbs: [%s]}",
+		resource, resource.Group, resource.Resource, strings.Join(verbs, ", "))}
 }

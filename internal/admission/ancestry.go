@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// generations bounds the way from a Pod up to its trial: a TrainJob's Pod has a
+// Job, a JobSet and the TrainJob in between.
+const generations = 8
+
+// Ancestry finds the trial above an object.
+type Ancestry struct {
+	// Reader reads trials, and of other objects the metadata. Nil: no object
+	// belongs to a trial.
+	Reader client.Reader
+}
+
+// Trial returns the trial that controls the object, at whatever distance; nil
+// for none. An ancestor that is gone or may not be read ends the way.
+func (a Ancestry) Trial(ctx context.Context, namespace string, object metav1.Object) (*v1beta1.Trial, error) {
+	if a.Reader == nil {
+		return nil, nil
+	}
+	for range generations {
+		owner := metav1.GetControllerOf(object)
+		if owner == nil {
+			return nil, nil
+		}
+		gv, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err != nil {
+			return nil, nil
+		}
+		if owner.Kind == v1beta1.TrialKind && gv.Group == v1beta1.Group {
+			trial := &v1beta1.Trial{}
+			if found, err := a.get(ctx, namespace, owner, trial); !found || err != nil {
+				return nil, err
+			}
+			return trial, nil
+		}
+		next := &metav1.PartialObjectMetadata{}
+		next.SetGroupVersionKind(gv.WithKind(owner.Kind))
+		if found, err := a.get(ctx, namespace, owner, next); !found || err != nil {
+			return nil, err
+		}
+		object = next
+	}
+	return nil, nil
+}
+
+// get reads an owner and reports whether it is there.
+func (a Ancestry) get(ctx context.Context, namespace string, owner *metav1.OwnerReference, into client.Object) (bool, error) {
+	err := a.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, into)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot read %s %s/%s, which owns the object: %w", owner.Kind, namespace, owner.Name, err)
+	}
+	return into.GetUID() == owner.UID, nil
+}

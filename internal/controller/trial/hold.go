@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// obstacle is what keeps a trial from running for now: someone can remove it,
+// and then the trial runs as if it had never been there.
+type obstacle struct{ reason, message string }
+
+// How long a trial that is held waits before it looks again: an eighth of the
+// time that it has waited already, within bounds.
+const (
+	holdLeast = time.Second
+	holdMost  = 30 * time.Second
+	holdShare = 8
+)
+
+// patience is how long to wait after waiting so long in vain.
+func patience(waited time.Duration) time.Duration {
+	return min(max(waited/holdShare, holdLeast), holdMost)
+}
+
+// hold writes down why a trial does not run, and returns when to try again.
+func (r *Reconciler) hold(ctx context.Context, t *v1beta1.Trial, o *obstacle) (time.Duration, error) {
+	now := metav1.NewTime(r.Clock.Now())
+	before := t.Status.Conditions.Get(v1beta1.ConditionRunning)
+	after := t.Status.DeepCopy()
+	held(after, o, now)
+	if !equality.Semantic.DeepEqual(&t.Status, after) {
+		t.Status = *after
+		if err := r.write(ctx, t, now.Time); err != nil {
+			return 0, err
+		}
+		if before == nil || before.Reason != o.reason {
+			r.Events.Warning(t, o.reason, "%s", o.message)
+		}
+	}
+	return patience(now.Sub(after.Conditions.Get(v1beta1.ConditionRunning).LastTransitionTime.Time)), nil
+}
+
+// held writes an obstacle into a status.
+func held(status *v1beta1.TrialStatus, o *obstacle, now metav1.Time) {
+	see(status, now)
+	status.Conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionFalse, o.reason, o.message)
+}
