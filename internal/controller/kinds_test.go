@@ -50,16 +50,13 @@ func (l *lab) define(kind string) schema.GroupVersionKind {
 	if err := c.Create(l.t.Context(), crd); err != nil {
 		l.t.Fatal(err)
 	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk)
 	l.eventually(func() string {
-		if err := c.Get(l.t.Context(), client.ObjectKeyFromObject(crd), crd); err != nil {
-			l.t.Fatal(err)
+		if err := l.client.List(l.t.Context(), list, client.InNamespace(l.namespace)); err != nil {
+			return err.Error()
 		}
-		for _, condition := range crd.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return ""
-			}
-		}
-		return "the definition of " + kind
+		return ""
 	})
 	l.t.Cleanup(func() {
 		if err := c.Delete(context.Background(), crd); err != nil {
