@@ -84,7 +84,7 @@ lint: ## Check formatting, vet, staticcheck and generated files
 generate: ## Make deep copies, CRDs and gRPC code again from the API types
 	$(TOOL) controller-gen object:headerFile=tools/header.go.txt paths=./api/...
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
-	go run -C tools ./protogen api/manager/v1beta1/api.proto
+	go run -C tools ./protogen api/manager/v1beta1/api.proto api/asktell/v1/asktell.proto
 
 .PHONY: bench
 bench: build ## Measure start, overhead and scale; writes bench/results

@@ -115,7 +115,7 @@ func validateTrial(_ context.Context, req ctrladmission.Request) ctrladmission.R
 		return unreadable(err, field.NewPath("spec", "runSpec"))
 	}
 	var errs field.ErrorList
-	if t.Spec.RunSpec == nil {
+	if t.Spec.RunSpec == nil && t.Spec.External == nil {
 		errs = append(errs, field.Required(field.NewPath("spec", "runSpec"), "the object that does the trial's work; experiments make trials, so create an Experiment instead"))
 	}
 	return decide(req, errs)

@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	asktell "diwan.dev/diwan/api/asktell/v1"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/dbmanager"
 	"diwan.dev/diwan/internal/dbmanager/access"
@@ -33,6 +35,7 @@ type operatorFlags struct {
 	metricsAddress  string
 	healthAddress   string
 	reportAddress   string
+	askAddress      string
 	leaderElection  bool
 	leaderNamespace string
 }
@@ -72,6 +75,7 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.metricsAddress, "metrics-address", "0", "address of Prometheus metrics; 0 for none")
 	flags.StringVar(&f.healthAddress, "health-address", "0", "address of /healthz and /readyz; 0 for none")
 	flags.StringVar(&f.reportAddress, "db-manager-address", "0", "address of Katib's gRPC service DBManager, such as :6789; 0 for none")
+	flags.StringVar(&f.askAddress, "ask-address", "0", "address where programs ask for trials by HTTP, such as :6790; by gRPC they do at that of --db-manager-address; 0 for none")
 	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
 	command.MarkFlagDirname("webhook-certs")
@@ -114,8 +118,8 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 		if err != nil {
 			return err
 		}
-		if f.reportAddress != "0" {
-			serve, err := serveReports(f.reportAddress, credentials, store, controllers)
+		if f.reportAddress != "0" || f.askAddress != "0" {
+			serve, err := serveReports(f, credentials, store, controllers)
 			if err != nil {
 				return err
 			}
@@ -130,8 +134,9 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 	return errors.Join(group.Wait(), store.Close())
 }
 
-// serveReports listens for what trials report; serve answers it.
-func serveReports(address string, credentials *rest.Config, store observation.Store, controllers *operator.Operator) (serve func(context.Context) error, err error) {
+// serveReports listens for what trials report, and for programs that ask for
+// trials; serve answers them.
+func serveReports(f operatorFlags, credentials *rest.Config, store observation.Store, controllers *operator.Operator) (serve func(context.Context) error, err error) {
 	scheme, err := controller.NewScheme()
 	if err != nil {
 		return nil, err
@@ -140,12 +145,37 @@ func serveReports(address string, credentials *rest.Config, store observation.St
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
+	reports, err := listenUnlessOff(f.reportAddress, "reports")
+	if err != nil {
+		return nil, err
+	}
+	questions, err := listenUnlessOff(f.askAddress, "questions")
+	if err != nil {
+		return nil, err
+	}
+	who := access.New(controllers.Reader(), api)
+	asked := controllers.AskTell(api, who)
+	config := dbmanager.DefaultConfig(store, who)
+	config.Beside = func(r grpc.ServiceRegistrar) { asktell.RegisterAskTellServer(r, asked) }
+	return func(ctx context.Context) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return asked.Follow(ctx) })
+		group.Go(func() error { return dbmanager.New(config).Serve(ctx, reports...) })
+		group.Go(func() error { return asked.ServeHTTP(ctx, questions...) })
+		return group.Wait()
+	}, nil
+}
+
+// listenUnlessOff listens on an address; on "0" it does not.
+func listenUnlessOff(address, what string) ([]net.Listener, error) {
+	if address == "0" {
+		return nil, nil
+	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen for reports: %w", err)
+		return nil, fmt.Errorf("cannot listen for %s: %w", what, err)
 	}
-	server := dbmanager.New(dbmanager.DefaultConfig(store, access.New(controllers.Reader(), api)))
-	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, nil
+	return []net.Listener{listener}, nil
 }
 
 // operatorCredentials are those of the Pod that this runs in or, if the flags name a cluster or

@@ -45,6 +45,9 @@ type Options struct {
 	// [observation.Announcer], trials are stopped early the sooner. It stays the caller's, and
 	// must be open until the manager has stopped.
 	Store observation.Store
+	// Stopping knows the learning curves by which trials are stopped early.
+	// Default: one of its own.
+	Stopping *earlystopping.History
 	// Dial connects to the algorithm services of users. Default: as any
 	// program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -98,7 +101,10 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err := experiment.SetupWithManager(mgr, ofExperiments); err != nil {
 		return err
 	}
-	stopping := earlystopping.NewHistory(o.Store, mgr.GetCache())
+	stopping := o.Stopping
+	if stopping == nil {
+		stopping = earlystopping.NewHistory(o.Store, mgr.GetCache())
+	}
 	ofSuggestions := suggestion.DefaultConfig()
 	ofSuggestions.Stopping = stopping
 	ofSuggestions.Services.Reader, ofSuggestions.Client.Dial = mgr.GetAPIReader(), o.Dial

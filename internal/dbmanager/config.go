@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"diwan.dev/diwan/observation"
 )
 
@@ -40,6 +42,8 @@ type Config struct {
 	// MaxPoints bounds the points that one trial may report. Default 100,000,
 	// which is more than a chart can show and some 10 MB on disk.
 	MaxPoints int
+	// Beside, if set, registers more services on the same server.
+	Beside func(grpc.ServiceRegistrar)
 	// MaxName and MaxValue bound the texts of a point, in bytes. Default 255
 	// and 65,535: what Katib's database keeps.
 	MaxName, MaxValue int

@@ -33,7 +33,12 @@ func New(c Config) *Server { return &Server{Config: c} }
 
 // Serve answers on some listeners until ctx ends, and closes them.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	register := func(r grpc.ServiceRegistrar) { v1beta1.RegisterDBManagerServer(r, s) }
+	register := func(r grpc.ServiceRegistrar) {
+		v1beta1.RegisterDBManagerServer(r, s)
+		if s.Beside != nil {
+			s.Beside(r)
+		}
+	}
 	return grpcserver.Serve(ctx, register, s.MaxMessage, []string{v1beta1.DBManager_ServiceDesc.ServiceName}, listeners...)
 }
 

@@ -52,7 +52,7 @@ func (c *Cluster) startComponents(ctx context.Context, cfg Config, store observa
 		return err
 	}
 	progress("starting the node")
-	if err := c.startNode(ctx, cfg, store, op.Reader()); err != nil {
+	if err := c.startNode(ctx, cfg, store, op); err != nil {
 		return err
 	}
 	return op.WaitReady(ctx)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +17,13 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	askapi "diwan.dev/diwan/api/asktell/v1"
+	"diwan.dev/diwan/internal/asktell"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/dbmanager"
 	"diwan.dev/diwan/internal/dbmanager/access"
 	"diwan.dev/diwan/internal/node/network"
+	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
 )
 
@@ -27,28 +31,34 @@ import (
 // name. It is headless, so that Pods speak to it from their own addresses, by
 // which they are known.
 func dbManagerService(plan network.Plan) []client.Object {
-	const namespace, name, port = "kubeflow", "katib-db-manager", "api"
+	const namespace, name, port, askPort = "kubeflow", "katib-db-manager", "api", "ask"
 	return []client.Object{
 		&corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: corev1.ServiceSpec{
 				ClusterIP: corev1.ClusterIPNone,
-				Ports:     []corev1.ServicePort{{Name: port, Port: dbmanager.Port, Protocol: corev1.ProtocolTCP}},
+				Ports: []corev1.ServicePort{
+					{Name: port, Port: dbmanager.Port, Protocol: corev1.ProtocolTCP},
+					{Name: askPort, Port: asktell.Port, Protocol: corev1.ProtocolTCP},
+				},
 			},
 		},
 		&discoveryv1.EndpointSlice{
 			ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{plan.Gateway().String()}}},
-			Ports:       []discoveryv1.EndpointPort{{Name: ptr.To(port), Port: ptr.To[int32](dbmanager.Port), Protocol: ptr.To(corev1.ProtocolTCP)}},
+			Ports: []discoveryv1.EndpointPort{
+				{Name: ptr.To(port), Port: ptr.To[int32](dbmanager.Port), Protocol: ptr.To(corev1.ProtocolTCP)},
+				{Name: ptr.To(askPort), Port: ptr.To[int32](asktell.Port), Protocol: ptr.To(corev1.ProtocolTCP)},
+			},
 		},
 	}
 }
 
-// startDBManager serves what trials report and clients read: to Pods at the
-// address of the Service, to the user's programs also at Katib's port on
-// loopback, unless another process has it.
-func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, store observation.Store, trials client.Reader) error {
+// startDBManager serves what trials report and clients read, and hands out the
+// trials that programs ask for: to Pods at the address of the Service, to the
+// user's programs also on loopback, unless another process has the port there.
+func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, store observation.Store, op *operator.Operator) error {
 	scheme, err := controller.NewScheme()
 	if err != nil {
 		return err
@@ -57,26 +67,61 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 	if err != nil {
 		return fmt.Errorf("cannot make a client: %w", err)
 	}
+	addresses := slices.Compact([]netip.Addr{pods.Dialable(c.plan.Gateway()), netip.AddrFrom4([4]byte{127, 0, 0, 1})})
+	who := access.New(op.Reader(), api)
+	who.Local = access.SameUser
+	asked := op.AskTell(api, who)
+	config := dbmanager.DefaultConfig(store, who)
+	config.Beside = func(r grpc.ServiceRegistrar) { askapi.RegisterAskTellServer(r, asked) }
+	server := dbmanager.New(config)
+	reports, questions := listenAll(addresses, dbmanager.Port, false), listenAll(addresses, asktell.Port, true)
+	if err := c.writeAskURL(questions); err != nil {
+		return err
+	}
+	for _, serve := range []func(context.Context) error{
+		asked.Follow,
+		func(ctx context.Context) error { return server.Serve(ctx, reports...) },
+		func(ctx context.Context) error { return asked.ServeHTTP(ctx, questions...) },
+	} {
+		if err := c.background(ctx, func(ctx context.Context) (func(), error) {
+			return c.supervise(ctx, func(ctx context.Context) error {
+				if err := serve(ctx); err != nil {
+					return err
+				}
+				<-ctx.Done() // also without a listener
+				return nil
+			}), nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listenAll listens on a port of each address where that is free, or on any
+// other port where anyPort is set.
+func listenAll(addresses []netip.Addr, port uint16, anyPort bool) []net.Listener {
 	var listeners []net.Listener
-	addresses := []netip.Addr{pods.Dialable(c.plan.Gateway()), netip.AddrFrom4([4]byte{127, 0, 0, 1})}
-	for _, ip := range slices.Compact(addresses) {
-		listener, err := net.Listen("tcp4", netip.AddrPortFrom(ip, dbmanager.Port).String())
+	for _, ip := range addresses {
+		listener, err := net.Listen("tcp4", netip.AddrPortFrom(ip, port).String())
+		if err != nil && anyPort {
+			listener, err = net.Listen("tcp4", netip.AddrPortFrom(ip, 0).String())
+		}
 		if err != nil {
-			klog.Background().Info("Metrics cannot be reported or read by gRPC at one address", "reason", err.Error())
+			klog.Background().Info("Programs cannot report, read or ask at one address", "reason", err.Error())
 			continue
 		}
 		listeners = append(listeners, listener)
 	}
-	who := access.New(trials, api)
-	who.Local = access.SameUser
-	server := dbmanager.New(dbmanager.DefaultConfig(store, who))
-	return c.background(ctx, func(ctx context.Context) (func(), error) {
-		return c.supervise(ctx, func(ctx context.Context) error {
-			if err := server.Serve(ctx, listeners...); err != nil {
-				return err
-			}
-			<-ctx.Done() // also without a listener
-			return nil
-		}), nil
-	})
+	return listeners
+}
+
+// writeAskURL tells the user's programs, in the file ask-url of the home, where
+// they ask for trials: on loopback.
+func (c *Cluster) writeAskURL(listeners []net.Listener) error {
+	url := ""
+	if n := len(listeners); n > 0 {
+		url = "http://" + listeners[n-1].Addr().String() + "\n"
+	}
+	return writeFile(c.home.Path("ask-url"), []byte(url), 0o600)
 }

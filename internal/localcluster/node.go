@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/internal/collector"
 	"diwan.dev/diwan/internal/collector/nodeobserver"
@@ -28,6 +27,7 @@ import (
 	"diwan.dev/diwan/internal/node/image"
 	"diwan.dev/diwan/internal/node/network"
 	"diwan.dev/diwan/internal/node/server"
+	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
 )
 
@@ -35,7 +35,7 @@ import (
 const nodeReady = time.Minute
 
 // startNode runs the node and what serves it, and returns when it is Ready.
-func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.Store, trials client.Reader) error {
+func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.Store, op *operator.Operator) error {
 	kube, err := typedClient(c.as(nodeUser))
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 			logger.Error(err, "cannot remove the network")
 		}
 	})
-	if err := c.startDBManager(ctx, pods, store, trials); err != nil {
+	if err := c.startDBManager(ctx, pods, store, op); err != nil {
 		return err
 	}
 	images, err := image.Open(image.Default(string(cfg.Home)))
@@ -69,7 +69,7 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	nodeConfig.Client = kube
 	nodeConfig.Network = pods
 	nodeConfig.Images = images
-	nodeConfig.Observers = nodeobserver.For(collector.New(collector.FromReader(trials), store, collector.DefaultConfig()))
+	nodeConfig.Observers = nodeobserver.For(collector.New(collector.FromReader(op.Reader()), store, collector.DefaultConfig()))
 	names, err := c.startNames(ctx, kube, pods, logger)
 	if err != nil {
 		listener.Close()

@@ -25,7 +25,9 @@ import (
 
 	"diwan.dev/diwan/internal/admission"
 	"diwan.dev/diwan/internal/algorithm"
+	"diwan.dev/diwan/internal/asktell"
 	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
 )
 
@@ -64,6 +66,8 @@ type Operator struct {
 	manager  ctrl.Manager
 	webhooks net.Listener
 	handler  http.Handler
+	store    observation.Store
+	stopping *earlystopping.History
 }
 
 // New puts an Operator together. It reaches the API server to learn its kinds.
@@ -89,7 +93,11 @@ func New(cfg Config) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the operator: %w", err)
 	}
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Dial: cfg.Dial}); err != nil {
+	if err := asktell.Index(context.Background(), manager.GetFieldIndexer()); err != nil {
+		return nil, err
+	}
+	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial}); err != nil {
 		return nil, err
 	}
 	if cfg.Add != nil {
@@ -106,7 +114,24 @@ func New(cfg Config) (*Operator, error) {
 	}) {
 		mux.Handle(path, handler)
 	}
-	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux}, nil
+	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping}, nil
+}
+
+// AskTell returns what hands trials to programs, and takes what they tell. It
+// works while the Operator runs; api speaks to the API server for it.
+func (o *Operator) AskTell(api client.Client, access asktell.Access) *asktell.Server {
+	config := asktell.DefaultConfig()
+	config.Cache, config.API, config.Access = o.manager.GetCache(), api, access
+	config.Store, config.Stopping = o.store, o.stopping
+	config.Leads = func() bool {
+		select {
+		case <-o.manager.Elected():
+			return true
+		default:
+			return false
+		}
+	}
+	return asktell.New(config)
 }
 
 // Run works until ctx ends, and returns when all has stopped.

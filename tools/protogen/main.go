@@ -35,7 +35,7 @@ func main() {
 
 func generate(ctx context.Context, paths []string) error {
 	compiler := protocompile.Compiler{
-		Resolver:       &protocompile.SourceResolver{ImportPaths: []string{root}},
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // comments travel
 	}
 	compiled, err := compiler.Compile(ctx, paths...)
@@ -44,6 +44,10 @@ func generate(ctx context.Context, paths []string) error {
 	}
 	var files []*descriptorpb.FileDescriptorProto
 	for _, file := range compiled {
+		imports := file.Imports() // before what imports them
+		for i := range imports.Len() {
+			files = append(files, protoutil.ProtoFromFileDescriptor(imports.Get(i).FileDescriptor))
+		}
 		files = append(files, protoutil.ProtoFromFileDescriptor(file))
 	}
 	request := &pluginpb.CodeGeneratorRequest{

@@ -49,6 +49,9 @@ func (e *Experiment) SetDefaults() {
 	}
 	if s.MetricsCollectorSpec == nil {
 		s.MetricsCollectorSpec = &MetricsCollectorSpec{}
+		if s.TrialTemplate != nil && s.TrialTemplate.External != nil {
+			s.MetricsCollectorSpec.Collector = &CollectorSpec{Kind: PushCollector}
+		}
 	}
 	s.MetricsCollectorSpec.setDefaults()
 }

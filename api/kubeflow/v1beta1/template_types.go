@@ -42,6 +42,10 @@ type TrialSource struct {
 
 	// A ConfigMap that holds the template.
 	ConfigMap *ConfigMapSource `json:"configMap,omitempty"`
+
+	// There is no template: programs ask for trials and run them. Not a field of
+	// Katib's.
+	External *ExternalTrials `json:"external,omitempty"`
 }
 
 // ConfigMapSource names a template in a ConfigMap.

@@ -57,6 +57,10 @@ type TrialSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	RunSpec *unstructured.Unstructured `json:"runSpec,omitempty"`
 
+	// There is no run object: a program asks for the trial and runs it. Not a
+	// field of Katib's.
+	External *ExternalTrials `json:"external,omitempty"`
+
 	// Keep the run object after the trial has ended.
 	RetainRun bool `json:"retainRun,omitempty"`
 
@@ -102,6 +106,10 @@ type TrialStatus struct {
 	// How many values of the objective a trial that was stopped early had
 	// reported when that was decided.
 	StoppedAtStep int32 `json:"stoppedAtStep,omitempty"`
+
+	// Which program has the trial, where programs ask for trials. Not a field of
+	// Katib's.
+	Lease *TrialLease `json:"lease,omitempty"`
 }
 
 // IsCompleted reports whether the trial has ended, in whatever way.

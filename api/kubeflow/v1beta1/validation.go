@@ -31,6 +31,9 @@ const (
 	MaxListLength = 10000
 	// MaxParallelTrials bounds the trials that run at the same time.
 	MaxParallelTrials = 10000
+	// MaxLeaseSeconds and MaxAttempts bound how long a trial stays with a program
+	// that says nothing, and how often it is handed out.
+	MaxLeaseSeconds, MaxAttempts = 86400, 1000
 	// MaxNames bounds the metrics, settings and filters of an experiment, each.
 	MaxNames = 1000
 	// MaxQueryLength bounds a success or failure condition, in bytes.
@@ -68,6 +71,7 @@ func (e *Experiment) Validate(known Algorithms) field.ErrorList {
 	errs = append(errs, e.Spec.validateStart(spec)...)
 	errs = append(errs, e.Spec.TrialTemplate.validate(spec.Child("trialTemplate"))...)
 	errs = append(errs, e.Spec.MetricsCollectorSpec.validate(spec.Child("metricsCollectorSpec"))...)
+	errs = append(errs, e.Spec.validateReports(spec.Child("metricsCollectorSpec", "collector", "kind"))...)
 	if len(errs) == 0 && known.Check != nil {
 		if err := known.Check(&e.Spec); err != nil {
 			located := &field.Error{}

@@ -10,6 +10,9 @@ func (t *TrialTemplate) validate(path *field.Path) field.ErrorList {
 	if t == nil {
 		return field.ErrorList{field.Required(path, "say what one trial runs: trialSpec, primaryContainerName and trialParameters")}
 	}
+	if t.External != nil {
+		return t.validateExternal(path)
+	}
 	var errs field.ErrorList
 	if t.PrimaryContainerName == "" {
 		errs = append(errs, field.Required(path.Child("primaryContainerName"), "name the container whose metrics are collected"))
@@ -18,6 +21,42 @@ func (t *TrialTemplate) validate(path *field.Path) field.ErrorList {
 	errs = append(errs, validateCondition(t.FailureCondition, path.Child("failureCondition"))...)
 	errs = append(errs, t.TrialSource.validate(path)...)
 	return append(errs, t.validateParameters(path.Child("trialParameters"))...)
+}
+
+// validateExternal checks a template that is none: programs run the trials.
+func (t *TrialTemplate) validateExternal(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, other := range []struct {
+		name string
+		set  bool
+	}{
+		{"retain", t.Retain}, {"trialSpec", t.TrialSpec != nil}, {"configMap", t.ConfigMap != nil},
+		{"trialParameters", len(t.TrialParameters) > 0}, {"primaryPodLabels", len(t.PrimaryPodLabels) > 0},
+		{"primaryContainerName", t.PrimaryContainerName != ""}, {"successCondition", t.SuccessCondition != ""}, {"failureCondition", t.FailureCondition != ""},
+	} {
+		if other.set {
+			errs = append(errs, field.Forbidden(path.Child(other.name), "programs ask for the trials, as external says; leave it out"))
+		}
+	}
+	at := path.Child("external")
+	if n := t.External.LeaseSeconds; n != nil && (*n < 1 || *n > MaxLeaseSeconds) {
+		errs = append(errs, field.Invalid(at.Child("leaseSeconds"), *n, "must be from 1 to 86400"))
+	}
+	if n := t.External.MaxAttempts; n != nil && (*n < 1 || *n > MaxAttempts) {
+		errs = append(errs, field.Invalid(at.Child("maxAttempts"), *n, "must be from 1 to 1000"))
+	}
+	return errs
+}
+
+// validateReports checks that nothing is to be collected where there are no Pods.
+func (s *ExperimentSpec) validateReports(path *field.Path) field.ErrorList {
+	if s.TrialTemplate == nil || s.TrialTemplate.External == nil || s.MetricsCollectorSpec == nil || s.MetricsCollectorSpec.Collector == nil {
+		return nil
+	}
+	if kind := s.MetricsCollectorSpec.Collector.Kind; kind != PushCollector && kind != NoneCollector {
+		return field.ErrorList{field.NotSupported(path, kind, []CollectorKind{PushCollector, NoneCollector})}
+	}
+	return nil
 }
 
 func validateCondition(query string, path *field.Path) field.ErrorList {

@@ -26,6 +26,9 @@ func (e templateError) Unwrap() error { return e.error }
 
 // renderer loads the experiment's template, from a ConfigMap each time anew.
 func (r *Reconciler) renderer(ctx context.Context, e *v1beta1.Experiment) (renderer, error) {
+	if e.Spec.TrialTemplate.External != nil { // programs run the trials
+		return func(*v1beta1.TrialAssignment) (*unstructured.Unstructured, error) { return nil, nil }, nil
+	}
 	inline := e.Spec.TrialTemplate.ConfigMap == nil
 	template, err := trialtemplate.Load(ctx, &e.Spec, r.configMap)
 	if err != nil {

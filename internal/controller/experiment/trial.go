@@ -33,6 +33,7 @@ func newTrial(e *v1beta1.Experiment, a *v1beta1.TrialAssignment, index int, run 
 			Objective:            e.Spec.Objective,
 			ParameterAssignments: a.ParameterAssignments,
 			RunSpec:              run,
+			External:             template.External,
 			RetainRun:            template.Retain,
 			PrimaryPodLabels:     template.PrimaryPodLabels,
 			PrimaryContainerName: template.PrimaryContainerName,

@@ -58,6 +58,9 @@ func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Durati
 	if !t.DeletionTimestamp.IsZero() {
 		return 0, r.finalize(ctx, t)
 	}
+	if t.Spec.External != nil {
+		return r.advanceExternal(ctx, t)
+	}
 	kind, err := r.kindOf(ctx, t)
 	over := t.IsCompleted() && !t.IsStopping()
 	switch {

@@ -3,6 +3,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -80,6 +82,24 @@ func (k *Kubernetes) namespace(ctx context.Context, name string, verb dbmanager.
 		return k.ofOwner(ctx, asked, name)
 	}
 	return k.ofPod(ctx, from.Addr(), asked, name, verb)
+}
+
+// Namespace returns the namespace that the caller means, asked where they named
+// one, if they may do verb to a resource of the group kubeflow.org there: the
+// owner of a laptop, or the holder of a token. Where they name none, it is
+// "default" for the former and that of the service account for the latter.
+func (k *Kubernetes) Namespace(ctx context.Context, asked, verb, resource string) (string, error) {
+	if token := single(ctx, "authorization"); token != "" {
+		return k.permit(ctx, strings.TrimPrefix(token, "Bearer "), authorizationv1.ResourceAttributes{Namespace: asked, Verb: verb, Resource: resource})
+	}
+	from, to, err := addresses(ctx)
+	if err != nil {
+		return "", err
+	}
+	if k.Local == nil || !k.Local(from, to) {
+		return "", status.Errorf(codes.Unauthenticated, "%s is not known: send a bearer token", from.Addr())
+	}
+	return cmp.Or(asked, "default"), nil
 }
 
 // find reads the trial, also one that is too new for a cache.

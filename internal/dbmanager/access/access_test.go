@@ -207,3 +207,37 @@ func TestPodSpeaksEarly(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestWhoMayAsk asks a real API server in which namespace a caller may do
+// something.
+func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
+	b, other := newBench(t), newBench(t)
+	editor, viewer := b.account("editor", "get", "update"), b.account("viewer", "get")
+	const owner, stranger = "10.250.0.1:40000", "10.250.9.9:40000"
+	for name, c := range map[string]struct {
+		reason string
+		ctx    context.Context
+		asked  string
+		code   codes.Code
+		want   string
+	}{
+		"Owner":     {"the owner means the default namespace", call(t.Context(), owner), "", codes.OK, "default"},
+		"OwnerSays": {"or the one that they name", call(t.Context(), owner), other.namespace, codes.OK, other.namespace},
+		"Stranger":  {"an address says nothing", call(t.Context(), stranger), b.namespace, codes.Unauthenticated, ""},
+		"Editor":    {"a token means its own namespace", call(t.Context(), stranger, "authorization", "Bearer "+editor), "", codes.OK, b.namespace},
+		"Elsewhere": {"where alone it has rights", call(t.Context(), stranger, "authorization", "Bearer "+editor), other.namespace, codes.PermissionDenied, ""},
+		"Viewer":    {"who may read may not take trials", call(t.Context(), stranger, "authorization", "Bearer "+viewer), "", codes.PermissionDenied, ""},
+		"Forged":    {"a token that nobody gave out, though the address alone might", call(t.Context(), owner, "authorization", "Bearer x"), "", codes.Unauthenticated, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := access.New(b.api, b.api)
+			k.Local = func(peer, _ netip.AddrPort) bool { return peer.String() == owner }
+			got, err := k.Namespace(c.ctx, c.asked, "update", "trials")
+			if status.Code(err) != c.code || got != c.want {
+				t.Errorf("Namespace() = %q, %v; want %q, %v: %s", got, err, c.want, c.code, c.reason)
+			}
+		})
+	}
+}

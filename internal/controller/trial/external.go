@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/lease"
+	"diwan.dev/diwan/internal/trialtemplate"
+	"diwan.dev/diwan/observation"
+)
+
+// advanceExternal makes one step with a trial that a program runs, whose lease
+// stands where others have a run object.
+func (r *Reconciler) advanceExternal(ctx context.Context, t *v1beta1.Trial) (time.Duration, error) {
+	leased := t.Status.Lease != nil && t.Status.Lease.ID != ""
+	switch {
+	case t.IsCompleted() && !t.IsStopping():
+		r.memory.forget(t)
+		return 0, r.Stopping.End(ctx, t)
+	case !leased && t.IsStopping():
+		return 0, r.concludeExternal(ctx, t)
+	case !leased:
+		return 0, nil // the watch says when it is taken
+	case t.Status.Lease.Outcome != "":
+		return 0, r.concludeExternal(ctx, t)
+	}
+	wait := lease.Overdue(t, r.Clock.Now())
+	switch {
+	case wait > 0 && t.IsStopping():
+		return wait, nil // its program has yet to hear of it
+	case wait > 0:
+		again, err := r.followExternal(ctx, t)
+		return soonest(wait, again), err
+	case t.IsStopping():
+		return 0, r.concludeExternal(ctx, t)
+	}
+	return 0, r.release(ctx, t)
+}
+
+// taken stands for the run object of a trial: it began when the trial was
+// taken.
+func taken(t *v1beta1.Trial) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.Namespace, o.Name = t.Namespace, t.Name
+	if t.Status.Lease != nil && t.Status.Lease.AcquireTime != nil {
+		o.CreationTimestamp = metav1.NewTime(t.Status.Lease.AcquireTime.Time)
+	}
+	return o
+}
+
+// followExternal shows how a trial goes, and stops one that is not worth going
+// on.
+func (r *Reconciler) followExternal(ctx context.Context, t *v1beta1.Trial) (time.Duration, error) {
+	decision, again, err := r.look(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	if !decision.Stop() {
+		wait, err := r.running(ctx, t, taken(t))
+		return soonest(wait, again), err
+	}
+	now := metav1.NewTime(r.Clock.Now())
+	begin(&t.Status, taken(t).CreationTimestamp, now)
+	t.Status.Stop(now, decision.Step, decision.Why)
+	return 0, r.write(ctx, t, now.Time) // its next report is answered with it
+}
+
+// concludeExternal ends a trial whose program said how it went, or was told to
+// stop.
+func (r *Reconciler) concludeExternal(ctx context.Context, t *v1beta1.Trial) error {
+	seen, err := observe(ctx, r.Store, t)
+	if err != nil {
+		return r.unreadable(ctx, t, taken(t).CreationTimestamp, err)
+	}
+	if seen != nil {
+		t.Status.Observation = seen
+	}
+	if t.IsStopping() {
+		return r.conclude(ctx, t, taken(t), stopped(t))
+	}
+	outcome := trialtemplate.Outcome{State: trialtemplate.Succeeded}
+	if t.Status.Lease.Outcome == v1beta1.LeaseFailed {
+		outcome.State = trialtemplate.Failed
+	}
+	v := judge(outcome, t.HasObjective())
+	if t.Status.Lease.Message != "" {
+		v.message += ": " + t.Status.Lease.Message
+	}
+	return r.conclude(ctx, t, taken(t), v)
+}
+
+// release gives a trial back whose program says nothing any more; when that
+// happened too often, the trial has failed. What the program reported is
+// forgotten: the next begins anew.
+func (r *Reconciler) release(ctx context.Context, t *v1beta1.Trial) error {
+	// The cache may not show yet that the program has spoken in time.
+	current := &v1beta1.Trial{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(t), current); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if current.ResourceVersion != t.ResourceVersion {
+		return nil // the watch calls again
+	}
+	worker, attempt := t.Status.Lease.Worker, t.Status.Lease.Attempt
+	if attempt >= t.Spec.External.Attempts() {
+		seen, err := observe(ctx, r.Store, t)
+		if err != nil {
+			return r.unreadable(ctx, t, taken(t).CreationTimestamp, err)
+		}
+		t.Status.Observation = seen
+		return r.conclude(ctx, t, taken(t), reject("the %d programs that took it, %q last, went silent", attempt, worker))
+	}
+	if err := r.Store.Delete(ctx, observation.Trial{Namespace: t.Namespace, Name: t.Name}); err != nil {
+		return fmt.Errorf("cannot delete the observation of trial %s/%s, which is given back: %w", t.Namespace, t.Name, err)
+	}
+	now := r.Clock.Now()
+	lease.Release(t)
+	t.Status.Observation = nil
+	t.Status.Conditions.Set(metav1.NewTime(now), v1beta1.ConditionRunning, corev1.ConditionFalse, reasonGivenBack,
+		fmt.Sprintf("The program %q that took the trial went silent: it is given to another", worker))
+	if err := r.write(ctx, t, now); err != nil {
+		return err
+	}
+	r.memory.forget(t)
+	r.Events.Warning(t, reasonGivenBack, "The program %q that took trial %s went silent: it is given to another", worker, t.Name)
+	return nil
+}
+
+// reasonGivenBack is the reason of the condition Running, with the status False,
+// of a trial that waits for another program.
+const reasonGivenBack = "TrialGivenBack"
