@@ -15,6 +15,8 @@ type Member struct {
 	Name string `json:"name"`
 	// Address is where other workers reach this one for collective operations, HOST:PORT.
 	Address string `json:"address,omitempty"`
+	// Gossip is where its agent takes part in gossip, HOST:PORT.
+	Gossip string `json:"gossip,omitempty"`
 	// Slots is how many processes train at the member; 0 means one.
 	Slots int `json:"slots,omitempty"`
 }
@@ -109,8 +111,8 @@ func (m Member) Validate() error {
 	switch {
 	case m.ID == "":
 		return fmt.Errorf("a member without id")
-	case len(m.ID) > maxText || len(m.Name) > maxText || len(m.Address) > maxText:
-		return fmt.Errorf("id, name or address of member %.40q is longer than %d bytes", m.ID, maxText)
+	case len(m.ID) > maxText || len(m.Name) > maxText || len(m.Address) > maxText || len(m.Gossip) > maxText:
+		return fmt.Errorf("id, name or an address of member %.40q is longer than %d bytes", m.ID, maxText)
 	case m.Slots < 0:
 		return fmt.Errorf("member %q has %d slots", m.ID, m.Slots)
 	}

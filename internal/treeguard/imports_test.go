@@ -35,6 +35,16 @@ var rules = []rule{
 		reason: "the observation store stands on its own",
 	},
 	{
+		from:   module + "/elastic",
+		not:    []string{"k8s.io", "sigs.k8s.io", module + "/api", module + "/internal"},
+		reason: "membership stands on its own",
+	},
+	{
+		from:   module + "/cmd/diwan-elastic",
+		not:    []string{"k8s.io", "sigs.k8s.io"},
+		reason: "what goes into images of workers is small",
+	},
+	{
 		from:   module + "/api",
 		not:    []string{module + "/internal", module + "/optimize", module + "/observation", "sigs.k8s.io/controller-runtime", "k8s.io/kubernetes"},
 		reason: "types are the lowest layer",

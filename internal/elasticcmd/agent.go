@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package elasticcmd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"diwan.dev/diwan/elastic/agent"
+)
+
+// agentCommand returns the command that runs an agent, by itself or with a worker.
+func agentCommand(streams Streams) *cobra.Command {
+	host, _ := os.Hostname()
+	config := agent.DefaultConfig(host)
+	var founder, keyFile, socket string
+	command := &cobra.Command{
+		Use:   "agent [flags] [-- COMMAND [ARGUMENT...]]",
+		Short: "Run the agent beside a worker",
+		Long: `Agent runs beside a worker, as a sidecar or, with a command, as its parent: then it ends
+when the worker does, with the same exit code. A worker finds its agent by the variable
+` + Variable + ` and speaks lines of JSON with it; the Python package diwan.elastic does.
+
+One worker of a job, the founder, makes the first view; the others join. Who is cut off
+from most others waits: a view is followed by another only with a quorum of its members.`,
+		Example: `  # Three workers on this machine.
+  diwan elastic agent --name w0 --founder w0 --gossip 127.0.0.1:7946 -- python3 train.py
+  diwan elastic agent --name w1 --seed 127.0.0.1:7946 --gossip 127.0.0.1:0 -- python3 train.py
+  diwan elastic agent --name w2 --seed 127.0.0.1:7946 --gossip 127.0.0.1:0 -- python3 train.py
+
+  # As a sidecar of an Indexed Job's Pods, which a headless Service names.
+  diwan elastic agent --founder digits-0 --seed digits:7946 --min 2`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			config.Found = founder != "" && config.Name == founder
+			config.Socket = socket
+			config.Log = slog.New(slog.NewTextHandler(streams.Err, nil))
+			if keyFile != "" {
+				key, err := os.ReadFile(keyFile)
+				if err != nil {
+					return fmt.Errorf("cannot read the key: %w", err)
+				}
+				config.Key = bytes.TrimSpace(key)
+			}
+			if len(args) > 0 {
+				return runWith(config, args, streams)
+			}
+			return runAlone(config, streams)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&config.Name, "name", host, "the worker's name, the same each time it starts, and no other's in the job (default the host's)")
+	flags.Lookup("name").DefValue = ""
+	flags.StringVar(&config.Job, "job", config.Job, "the job's name; agents of different jobs do not hear each other")
+	flags.StringVar(&founder, "founder", "", "name of the worker that makes the first view; give all workers the same")
+	flags.StringVar(&config.Gossip, "gossip", config.Gossip, "address to gossip at, HOST:PORT, TCP and UDP; port 0 is any")
+	flags.StringVar(&config.Advertise, "advertise", "", "address that others reach this agent by (default that of --gossip, else the machine's)")
+	flags.StringSliceVar(&config.Seeds, "seed", nil, "address of another agent, HOST:PORT; several, or a name of several, are better")
+	flags.StringVar(&keyFile, "key-file", "", "file with a key of 16, 24 or 32 bytes that encrypts, and keeps strangers out")
+	flags.IntVar(&config.Minimum, "min", config.Minimum, "members without which workers wait")
+	flags.IntVar(&config.Maximum, "max", 0, "most members of a view, others stand by; 0 for no limit")
+	flags.DurationVar(&config.Force, "force-after", 0, "go on without a quorum after this time; who is cut off then trains apart. 0 for never")
+	flags.DurationVar(&config.WorkerTimeout, "worker-timeout", config.WorkerTimeout, "silence after which a worker is taken out")
+	socketFlag(command, &socket)
+	command.MarkFlagFilename("key-file")
+	return command
+}
+
+// runAlone serves until a signal.
+func runAlone(config agent.Config, streams Streams) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	a, err := agent.Listen(config)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(streams.Out, "ready at %s\n", a.Socket()); err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}

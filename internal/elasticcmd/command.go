@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package elasticcmd is the commands about elastic training: the agent beside a
+// worker, and what asks it. They are in a package of their own, without
+// Kubernetes, so that a small program can have them too: cmd/diwan-elastic is for
+// images of workers.
+package elasticcmd
+
+import (
+	"cmp"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Variable is the environment variable by which a worker finds its agent.
+const Variable = "DIWAN_ELASTIC"
+
+// Streams are the standard streams of a command.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// An ExitError is the end of a worker that an agent ran: it ends the command with the same code.
+type ExitError struct{ Code int }
+
+func (e *ExitError) Error() string { return "the worker failed" }
+
+// New returns the command elastic with those below it.
+func New(streams Streams) *cobra.Command {
+	command := &cobra.Command{
+		Use:   "elastic",
+		Short: "Have workers of a training come and go",
+		Long: `An elastic training goes on while workers come and go. Beside each worker runs an agent.
+The agents gossip, agree on who trains together, in a view with a number and ranks,
+and tell their workers when another view holds.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	command.AddCommand(agentCommand(streams), viewCommand(streams), hostsCommand(streams))
+	return command
+}
+
+// socketFlag adds --socket: where the agent is.
+func socketFlag(c *cobra.Command, socket *string) {
+	c.Flags().StringVar(socket, "socket", cmp.Or(os.Getenv(Variable), "127.0.0.1:7947"), "where the agent is: unix:PATH, or HOST:PORT of this machine (default $"+Variable+", else 127.0.0.1:7947)")
+	c.Flags().Lookup("socket").DefValue = ""
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package elasticcmd
+
+import (
+	"runtime"
+	"syscall"
+)
+
+// dieWithParent ends the worker when its agent is killed: without one it cannot go on.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
+// lockThread keeps the thread that starts the worker, because the worker dies with it.
+func lockThread() { runtime.LockOSThread() }
