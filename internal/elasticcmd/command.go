@@ -26,6 +26,7 @@ type Streams struct {
 // An ExitError is the end of a worker that an agent ran: it ends the command with the same code.
 type ExitError struct{ Code int }
 
+// Error says only that: the worker has said the rest.
 func (e *ExitError) Error() string { return "the worker failed" }
 
 // New returns the command elastic with those below it.
