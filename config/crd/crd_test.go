@@ -19,6 +19,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"sigs.k8s.io/yaml"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
 func all(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinition {
@@ -80,11 +82,14 @@ func TestDefinitionsLookLikeKatibs(t *testing.T) {
 	got := map[string][]string{}
 	for name, d := range all(t) {
 		v := d.Spec.Versions[0]
+		if v.Name != "v1beta1" {
+			continue
+		}
 		for _, c := range v.AdditionalPrinterColumns {
 			got[name] = append(got[name], c.Name+"="+c.JSONPath)
 		}
-		if v.Name != "v1beta1" || v.Subresources == nil || v.Subresources.Status == nil || d.Spec.Scope != apiextensionsv1.NamespaceScoped {
-			t.Errorf("%s must be namespaced, at v1beta1, with a status of its own", name)
+		if v.Subresources == nil || v.Subresources.Status == nil || d.Spec.Scope != apiextensionsv1.NamespaceScoped {
+			t.Errorf("%s must be namespaced, with a status of its own", name)
 		}
 		if diff := cmp.Diff([]string{"all", "kubeflow", "katib"}, d.Spec.Names.Categories); diff != "" {
 			t.Errorf("%s: categories (-want +got):\n%s", name, diff)
@@ -92,6 +97,43 @@ func TestDefinitionsLookLikeKatibs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+}
+
+// TestTrainingJobsLookLikeUpstreams holds what kubectl and autoscalers see of
+// training jobs.
+func TestTrainingJobsLookLikeUpstreams(t *testing.T) {
+	t.Parallel()
+	definitions := all(t)
+	for _, job := range v1.Jobs() {
+		kind := job.Traits()
+		d := definitions[kind.Plural+".kubeflow.org"]
+		if d == nil {
+			t.Errorf("%s has no definition", kind.Kind)
+			continue
+		}
+		v := d.Spec.Versions[0]
+		columns := map[string]string{}
+		for _, c := range v.AdditionalPrinterColumns {
+			columns[c.Name] = c.JSONPath
+		}
+		if diff := cmp.Diff(map[string]string{"State": ".status.conditions[-1:].type", "Age": ".metadata.creationTimestamp"}, columns); diff != "" {
+			t.Errorf("%s: columns (-want +got):\n%s", kind.Kind, diff)
+		}
+		if v.Name != "v1" || !v.Storage || d.Spec.Names.Kind != kind.Kind || d.Spec.Scope != apiextensionsv1.NamespaceScoped || v.Subresources.Status == nil {
+			t.Errorf("%s must be stored as v1, be namespaced, and have a status of its own", kind.Kind)
+		}
+		want := ""
+		if kind.Scales {
+			want = ".spec." + kind.Field + ".Worker.replicas"
+		}
+		got := ""
+		if s := v.Subresources.Scale; s != nil {
+			got = s.SpecReplicasPath
+		}
+		if got != want {
+			t.Errorf("%s scales by %q, want %q", kind.Kind, got, want)
+		}
 	}
 }
 

@@ -4,10 +4,12 @@ package admission
 
 import (
 	"strconv"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 )
 
@@ -40,7 +42,7 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name:                    "defaulter.experiment.katib.kubeflow.org",
 			ClientConfig:            t.client(PathMutateExperiment),
-			Rules:                   rules("experiments"),
+			Rules:                   rules(v1beta1.Version, "experiments"),
 			FailurePolicy:           &policy,
 			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
@@ -81,25 +83,30 @@ func podRules() []admissionregistrationv1.RuleWithOperations {
 // Validating returns the configuration for checks.
 func Validating(t Target) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	policy, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	hook := func(name, path, resource string, conditions []admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
+	hook := func(name, path, version, resource string, conditions []admissionregistrationv1.MatchCondition) admissionregistrationv1.ValidatingWebhook {
 		return admissionregistrationv1.ValidatingWebhook{
 			Name:                    name,
 			ClientConfig:            t.client(path),
-			Rules:                   rules(resource),
+			Rules:                   rules(version, resource),
 			FailurePolicy:           &policy,
 			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
 			MatchConditions:         conditions,
 		}
 	}
+	hooks := []admissionregistrationv1.ValidatingWebhook{
+		hook("validator.experiment.katib.kubeflow.org", PathValidateExperiment, v1beta1.Version, "experiments", nil),
+		hook("validator.trial.diwan.dev", PathValidateTrial, v1beta1.Version, "trials", t.notByController()),
+		hook("validator.suggestion.diwan.dev", PathValidateSuggestion, v1beta1.Version, "suggestions", t.notByController()),
+	}
+	for _, job := range v1.Jobs() {
+		kind := job.Traits()
+		hooks = append(hooks, hook("validator."+strings.ToLower(kind.Kind)+".training-operator.kubeflow.org", pathValidateJob(kind.Kind), v1.Version, kind.Plural, nil))
+	}
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
-		Webhooks: []admissionregistrationv1.ValidatingWebhook{
-			hook("validator.experiment.katib.kubeflow.org", PathValidateExperiment, "experiments", nil),
-			hook("validator.trial.diwan.dev", PathValidateTrial, "trials", t.notByController()),
-			hook("validator.suggestion.diwan.dev", PathValidateSuggestion, "suggestions", t.notByController()),
-		},
+		Webhooks:   hooks,
 	}
 }
 
@@ -127,12 +134,12 @@ func (t Target) notByController() []admissionregistrationv1.MatchCondition {
 	}}
 }
 
-func rules(resource string) []admissionregistrationv1.RuleWithOperations {
+func rules(version, resource string) []admissionregistrationv1.RuleWithOperations {
 	return []admissionregistrationv1.RuleWithOperations{{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 		Rule: admissionregistrationv1.Rule{
 			APIGroups:   []string{v1beta1.Group},
-			APIVersions: []string{v1beta1.Version},
+			APIVersions: []string{version},
 			Resources:   []string{resource},
 		},
 	}}

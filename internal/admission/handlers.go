@@ -4,6 +4,7 @@ package admission
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -41,13 +42,15 @@ type Config struct {
 // Handlers returns the handler of each path.
 func Handlers(c Config) map[string]http.Handler {
 	handler := func(f ctrladmission.HandlerFunc) http.Handler { return &ctrladmission.Webhook{Handler: f} }
-	return map[string]http.Handler{
+	handlers := map[string]http.Handler{
 		PathMutateExperiment:   handler(c.mutateExperiment),
 		PathMutatePod:          handler(c.mutatePod),
 		PathValidateExperiment: handler(c.validateExperiment),
 		PathValidateTrial:      handler(validateTrial),
 		PathValidateSuggestion: handler(validateSuggestion),
 	}
+	maps.Copy(handlers, trainingJobs())
+	return handlers
 }
 
 func (c Config) mutateExperiment(_ context.Context, req ctrladmission.Request) ctrladmission.Response {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
@@ -30,10 +31,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/experiment"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/suggestion"
+	"diwan.dev/diwan/internal/controller/trainingjob"
 	"diwan.dev/diwan/internal/controller/trial"
 	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
@@ -64,21 +67,30 @@ func NewScheme() (*runtime.Scheme, error) {
 	if err := v1beta1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("cannot add the kinds of tuning: %w", err)
 	}
+	if err := v1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("cannot add the kinds of training: %w", err)
+	}
 	return scheme, nil
 }
 
 // CacheOptions are those of the manager's cache: of Jobs only those of trials,
-// and of every object only what is read. Objects from such a cache must not be
-// written back whole.
+// of Pods and Services only those of training jobs, and of every object only
+// what is read. Objects from such a cache must not be written back whole.
 func CacheOptions() (cache.Options, error) {
 	ofTrials, err := labels.NewRequirement(v1beta1.LabelTrial, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("cannot select the Jobs of trials: %w", err)
 	}
+	ofJobs, err := labels.NewRequirement(v1.LabelJobName, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("cannot select the Pods of training jobs: %w", err)
+	}
 	return cache.Options{
 		DefaultTransform: trial.Slim,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}: {Label: labels.NewSelector().Add(*ofTrials)},
+			&batchv1.Job{}:    {Label: labels.NewSelector().Add(*ofTrials)},
+			&corev1.Pod{}:     {Label: labels.NewSelector().Add(*ofJobs)},
+			&corev1.Service{}: {Label: labels.NewSelector().Add(*ofJobs)},
 		},
 	}, nil
 }
@@ -116,5 +128,19 @@ func Setup(mgr manager.Manager, o Options) error {
 	ofTrials.Stopping = stopping
 	ofTrials.Store, ofTrials.Metrics, ofTrials.Events = o.Store, counters, report.NewEvents(mgr.GetEventRecorder(trial.Name))
 	ofTrials.Kinds.Reader = mgr.GetAPIReader()
-	return trial.SetupWithManager(mgr, ofTrials)
+	if err := trial.SetupWithManager(mgr, ofTrials); err != nil {
+		return err
+	}
+	return setupTrainingJobs(mgr, o)
+}
+
+// setupTrainingJobs adds the reconcilers of training jobs to a manager.
+func setupTrainingJobs(mgr manager.Manager, o Options) error {
+	config := trainingjob.DefaultConfig()
+	config.Events = report.NewEvents(mgr.GetEventRecorder(trainingjob.Name))
+	var err error
+	if config.Metrics, err = trainingjob.NewMetrics(o.Registerer); err != nil {
+		return err
+	}
+	return trainingjob.SetupWithManager(mgr, config)
 }

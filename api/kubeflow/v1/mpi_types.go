@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// MPIJob runs a program by mpirun on several workers.
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name=State,type=string,JSONPath=`.status.conditions[-1:].type`
+type MPIJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What to run.
+	Spec MPIJobSpec `json:"spec,omitempty"`
+
+	// How far it is.
+	Status JobStatus `json:"status,omitempty"`
+}
+
+// MPIJobList is a list of jobs.
+// +kubebuilder:object:root=true
+type MPIJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// The jobs.
+	Items []MPIJob `json:"items"`
+}
+
+// MPIJobSpec says what to run.
+type MPIJobSpec struct {
+	// How many processes a worker takes. Default 1.
+	SlotsPerWorker *int32 `json:"slotsPerWorker,omitempty"`
+
+	// Deprecated: use RunPolicy's, which wins.
+	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
+
+	// The replicas: one Launcher, and Workers.
+	MPIReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"mpiReplicaSpecs"`
+
+	// The container of a worker in which processes run. Default: the first.
+	MainContainer string `json:"mainContainer,omitempty"`
+
+	// When the job is given up, and what is cleaned up.
+	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
+
+	// Of v2beta1: the MPI implementation. Where it is set, the job is of that
+	// version.
+	MPIImplementation string `json:"mpiImplementation,omitempty"`
+
+	// Of v2beta1: where SSH keys are mounted.
+	SSHAuthMountPath string `json:"sshAuthMountPath,omitempty"`
+
+	// Of v2beta1: processes run in the launcher too.
+	RunLauncherAsWorker *bool `json:"runLauncherAsWorker,omitempty"`
+
+	// Of v2beta1: when the launcher is created.
+	LauncherCreationPolicy string `json:"launcherCreationPolicy,omitempty"`
+}
+
+// MPILauncher is the replica type of an MPIJob that runs mpirun; the other is
+// Worker.
+const MPILauncher ReplicaType = "Launcher"

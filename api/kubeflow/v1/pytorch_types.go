@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PyTorchJob trains with PyTorch.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.pytorchReplicaSpecs.Worker.replicas,statuspath=.status.replicaStatuses.Worker.active,selectorpath=.status.replicaStatuses.Worker.selector
+// +kubebuilder:printcolumn:name=State,type=string,JSONPath=`.status.conditions[-1:].type`
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+type PyTorchJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What to run.
+	Spec PyTorchJobSpec `json:"spec,omitempty"`
+
+	// How far it is.
+	Status JobStatus `json:"status,omitempty"`
+}
+
+// PyTorchJobList is a list of jobs.
+// +kubebuilder:object:root=true
+type PyTorchJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// The jobs.
+	Items []PyTorchJob `json:"items"`
+}
+
+// PyTorchJobSpec says what to run.
+type PyTorchJobSpec struct {
+	// When the job is given up, and what is cleaned up.
+	// +kubebuilder:validation:Optional
+	RunPolicy RunPolicy `json:"runPolicy"`
+
+	// How torchrun lets workers come and go. Default: they do not.
+	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
+
+	// The replicas: Master, Worker.
+	PyTorchReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"pytorchReplicaSpecs"`
+
+	// How many processes torchrun starts in each replica: auto, cpu, gpu or a
+	// number. Default auto.
+	NprocPerNode *string `json:"nprocPerNode,omitempty"`
+}
+
+// ElasticPolicy says how torchrun lets workers come and go.
+type ElasticPolicy struct {
+	// With how many workers it goes on at least. Default: MaxReplicas.
+	MinReplicas *int32 `json:"minReplicas,omitempty"`
+
+	// How many workers it takes at most. Default: MinReplicas.
+	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
+
+	// How workers find each other: c10d, the default, etcd or etcd-v2.
+	RDZVBackend *RDZVBackend `json:"rdzvBackend,omitempty"`
+
+	// The port of the meeting point. Default: the container's.
+	RDZVPort *int32 `json:"rdzvPort,omitempty"`
+
+	// The host of the meeting point. Default: worker 0.
+	RDZVHost *string `json:"rdzvHost,omitempty"`
+
+	// The name of the meeting.
+	RDZVID *string `json:"rdzvId,omitempty"`
+
+	// More settings of the backend.
+	RDZVConf []RDZVConf `json:"rdzvConf,omitempty"`
+
+	// Each replica meets with itself alone.
+	Standalone *bool `json:"standalone,omitempty"`
+
+	// How many processes torchrun starts: an older place of spec.nprocPerNode.
+	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
+
+	// How often torchrun restarts its processes.
+	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
+
+	// By what a HorizontalPodAutoscaler changes the number of workers. Default:
+	// there is none.
+	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
+}
+
+// RDZVConf is a setting of a rendezvous backend.
+type RDZVConf struct {
+	// Its name.
+	Key string `json:"key,omitempty"`
+
+	// Its value.
+	Value string `json:"value,omitempty"`
+}
+
+// RDZVBackend names a rendezvous backend of torchrun.
+type RDZVBackend string
+
+// BackendC10D is the backend that needs no other service.
+const BackendC10D RDZVBackend = "c10d"
+
+// The replica types of PyTorchJobs, XGBoostJobs and PaddleJobs.
+const (
+	Master ReplicaType = "Master"
+	Worker ReplicaType = "Worker"
+)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+)
+
+// plan is what is to be done about a job, in this order.
+type plan struct {
+	status         *v1.JobStatus // nil: as it is
+	createServices []Replica
+	create         []Replica
+	delete         []*corev1.Pod
+	deleteServices []*corev1.Service
+	objects        bool          // make sure of the framework's objects; else, delete those that end with the job
+	remove         bool          // delete the job itself
+	after          time.Duration // when to look again at the latest; 0: when something changes
+	events         []event
+}
+
+// event is something to tell about a job.
+type event struct {
+	warning bool
+	reason  string
+	message string
+}
+
+// decide says what is to be done about a job, which has its defaults, given the
+// Pods and Services that it controls.
+func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Service, now time.Time) plan {
+	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services}
+	d.sort(pods)
+	d.status.Set(d.now, v1.JobCreated, corev1.ConditionTrue, d.kind+"Created", fmt.Sprintf("%s %s is created.", d.kind, job.GetName()))
+	switch {
+	case d.status.IsFinished():
+		d.ended()
+	case suspended(job):
+		d.suspend()
+	default:
+		d.resume()
+		d.advance()
+	}
+	slices.Sort(d.status.LeavingPods)
+	if !equality.Semantic.DeepEqual(job.State(), d.status) {
+		d.status.LastReconcileTime = &d.now
+		d.plan.status = d.status
+	}
+	return d.plan
+}
+
+// decision is a plan in the making.
+type decision struct {
+	plan
+	f        Framework
+	job      v1.Job
+	kind     string
+	now      metav1.Time
+	status   *v1.JobStatus
+	services []*corev1.Service
+
+	all     []*corev1.Pod           // every Pod of the job
+	pods    map[Replica]*corev1.Pod // those that count
+	surplus []*corev1.Pod           // those of replicas that are too many
+	leaving []*corev1.Pod           // those that the job is getting rid of
+}
+
+// sort tells Pods apart. Those that are leaving and gone are forgotten.
+func (d *decision) sort(pods []*corev1.Pod) {
+	d.all, d.pods = pods, map[Replica]*corev1.Pod{}
+	before := d.status.LeavingPods
+	d.status.LeavingPods = nil
+	for _, p := range pods {
+		r, wanted := d.replicaOf(&p.ObjectMeta)
+		switch {
+		case slices.Contains(before, p.UID):
+			d.leaving = append(d.leaving, p)
+			d.status.LeavingPods = append(d.status.LeavingPods, p.UID)
+		case !wanted:
+			d.surplus = append(d.surplus, p)
+		default:
+			d.pods[r] = p
+		}
+	}
+}
+
+// leave gets rid of Pods: what becomes of them does not count any more.
+func (d *decision) leave(pods ...*corev1.Pod) {
+	for _, p := range pods {
+		d.leaving = append(d.leaving, p)
+		d.status.LeavingPods = append(d.status.LeavingPods, p.UID)
+	}
+}
+
+// deleteLeaving deletes those leaving Pods that are not on their way.
+func (d *decision) deleteLeaving() {
+	for _, p := range d.leaving {
+		if p.DeletionTimestamp == nil {
+			d.delete = append(d.delete, p)
+		}
+	}
+}
+
+// advance moves a job on that is neither ended nor suspended.
+func (d *decision) advance() {
+	if d.status.StartTime == nil {
+		d.status.StartTime = &d.now
+	}
+	d.count()
+	d.objects = true
+	switch reason := d.hopeless(); {
+	case d.f.Done(d.job, d.pods):
+		d.succeed()
+		return
+	case reason != "":
+		d.fail(reason)
+		return
+	}
+	failed := d.failures()
+	if len(failed) > 0 {
+		d.restart(failed)
+	} else if lead := d.status.ReplicaStatuses[d.f.Lead(d.job)]; lead != nil && lead.Active > 0 {
+		d.status.Set(d.now, v1.JobRunning, corev1.ConditionTrue, d.kind+"Running", fmt.Sprintf("%s %s is running.", d.kind, d.job.GetName()))
+	}
+	d.leave(d.surplus...)
+	d.deleteLeaving()
+	d.fill()
+	d.report()
+}
+
+// count counts the replicas of each type.
+func (d *decision) count() {
+	t := d.job.Traits()
+	d.status.ReplicaStatuses = map[v1.ReplicaType]*v1.ReplicaStatus{}
+	for name := range d.job.Replicas() {
+		s := &v1.ReplicaStatus{}
+		if t.Scales {
+			s.Selector = selector(d.job, name)
+		}
+		d.status.ReplicaStatuses[name] = s
+	}
+	for r, p := range d.pods {
+		s := d.status.ReplicaStatuses[r.Type]
+		switch {
+		case p.Status.Phase == corev1.PodSucceeded:
+			s.Succeeded++
+		case hasFailed(p):
+			s.Failed++
+		case p.Status.Phase == corev1.PodRunning:
+			s.Active++
+		}
+	}
+}
+
+// fill creates the Pods and Services that are missing. When all replicas are
+// restarted together, none begins before the last one of the earlier run is
+// gone.
+func (d *decision) fill() {
+	gone := map[string]bool{}
+	for _, p := range d.leaving {
+		gone[p.Name] = true
+	}
+	have := map[Replica]bool{}
+	for _, s := range d.services {
+		r, wanted := d.replicaOf(&s.ObjectMeta)
+		if !wanted && s.DeletionTimestamp == nil {
+			d.deleteServices = append(d.deleteServices, s)
+		}
+		have[r] = have[r] || wanted
+	}
+	together := d.job.Policy().RestartScope == v1.RestartJob && len(d.leaving) > 0
+	for _, t := range d.job.Traits().Types {
+		spec := d.job.Replicas()[t]
+		if spec == nil {
+			continue
+		}
+		for i := range int(*spec.Replicas) {
+			r := Replica{t, i}
+			if d.f.Named() && !have[r] {
+				d.createServices = append(d.createServices, r)
+			}
+			if d.pods[r] == nil && !together && !gone[v1.ReplicaName(d.job.GetName(), t, i)] {
+				d.create = append(d.create, r)
+			}
+		}
+	}
+}
+
+// look asks to be called again when a moment comes, and reports whether it has
+// come.
+func (d *decision) look(at time.Time) bool {
+	wait := at.Sub(d.now.Time)
+	if wait <= 0 {
+		return true
+	}
+	if d.after == 0 || wait < d.after {
+		d.after = wait
+	}
+	return false
+}
+
+func (d *decision) tell(warning bool, reason, format string, args ...any) {
+	d.events = append(d.events, event{warning, reason, fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+)
+
+// failure is a replica that failed and is not yet dealt with.
+type failure struct {
+	replica Replica
+	pod     *corev1.Pod
+}
+
+// failures returns the replicas that failed and are to be restarted, in the
+// order of types and indices.
+func (d *decision) failures() []failure {
+	var all []failure
+	for r, p := range d.pods {
+		if hasFailed(p) && d.retryable(r, p) {
+			all = append(all, failure{r, p})
+		}
+	}
+	types := d.job.Traits().Types
+	slices.SortFunc(all, func(a, b failure) int {
+		if a.replica.Type != b.replica.Type {
+			return slices.Index(types, a.replica.Type) - slices.Index(types, b.replica.Type)
+		}
+		return a.replica.Index - b.replica.Index
+	})
+	return all
+}
+
+// hasFailed reports whether a Pod's program failed, or is being taken away by
+// others: on a machine that is lost it never comes to say more.
+func hasFailed(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp != nil
+}
+
+// unknownExit stands for the exit code of a program that did not get to give
+// one, because its machine was lost or it was evicted.
+const unknownExit = 0xbeef
+
+// exitCode is the exit code of the container that trains.
+func (d *decision) exitCode(p *corev1.Pod) int32 {
+	name := d.job.Traits().Container
+	if main := d.job.Traits().Main(&p.Spec); main != nil {
+		name = main.Name
+	}
+	for _, s := range p.Status.ContainerStatuses {
+		if s.Name == name && s.State.Terminated != nil {
+			return s.State.Terminated.ExitCode
+		}
+	}
+	return unknownExit
+}
+
+// retryable reports whether the restart policy of a failed replica asks for
+// another try.
+func (d *decision) retryable(r Replica, p *corev1.Pod) bool {
+	switch d.job.Replicas()[r.Type].RestartPolicy {
+	case v1.RestartAlways, v1.RestartOnFailure:
+		return true
+	case v1.RestartOnExitCode:
+		return d.exitCode(p) >= 128
+	}
+	return false
+}
+
+// hopeless says why the job has failed, "" if it has not.
+func (d *decision) hopeless() string {
+	name, policy := d.job.GetName(), d.job.Policy()
+	for _, t := range d.job.Traits().Types {
+		failed := 0
+		for r, p := range d.pods {
+			if r.Type == t && hasFailed(p) && !d.retryable(r, p) {
+				failed++
+			}
+		}
+		if failed > 0 && !d.f.Tolerates(d.job, t) {
+			return fmt.Sprintf("%s %s is failed because %d %s replica(s) failed.", d.kind, name, failed, t)
+		}
+	}
+	if limit := policy.BackoffLimit; limit != nil && d.tries() > *limit {
+		return fmt.Sprintf("Job %s has failed because it has reached the specified backoff limit", name)
+	}
+	if limit := policy.ActiveDeadlineSeconds; limit != nil && d.look(d.status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+		return fmt.Sprintf("Job %s has failed because it was active longer than specified deadline", name)
+	}
+	return ""
+}
+
+// tries is the number of failures that were retried, or are to be.
+func (d *decision) tries() int32 {
+	n := d.status.Restarts
+	for r, p := range d.pods {
+		if d.job.Replicas()[r.Type].RestartPolicy != v1.RestartNever {
+			n += inPlace(p)
+		}
+	}
+	failed := int32(len(d.failures()))
+	if d.job.Policy().RestartScope == v1.RestartJob {
+		failed = min(failed, 1) // one failure brings the others down
+	}
+	return n + failed
+}
+
+// inPlace is how often the kubelet restarted a Pod's containers.
+func inPlace(p *corev1.Pod) int32 {
+	var n int32
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		n += s.RestartCount
+	}
+	return n
+}
+
+// restart replaces the replicas that failed, or all of them.
+func (d *decision) restart(failed []failure) {
+	for _, f := range failed {
+		d.tell(false, "ExitedWithCode", "Pod: %s.%s exited with code %d", f.pod.Namespace, f.pod.Name, d.exitCode(f.pod))
+	}
+	if d.job.Policy().RestartScope == v1.RestartJob {
+		d.status.Restarts++
+		for _, p := range d.all {
+			if !slices.Contains(d.status.LeavingPods, p.UID) {
+				d.leave(p)
+			}
+		}
+		d.surplus = nil
+		clear(d.pods)
+	} else {
+		for _, f := range failed {
+			d.status.Restarts += 1 + inPlace(f.pod)
+			d.leave(f.pod)
+			delete(d.pods, f.replica)
+		}
+	}
+	message := fmt.Sprintf("job %s is restarting because %s replica(s) failed.", d.job.GetName(), failed[0].replica.Type)
+	d.tell(true, d.kind+"Restarting", "%s", message)
+	d.status.Set(d.now, v1.JobRestarting, corev1.ConditionTrue, d.kind+"Restarting", message)
+}
+
+// report tells of Pods that cannot get on.
+func (d *decision) report() {
+	for _, t := range d.job.Traits().Types {
+		spec := d.job.Replicas()[t]
+		if spec == nil {
+			continue
+		}
+		for i := range int(*spec.Replicas) {
+			if p := d.pods[Replica{t, i}]; p != nil && p.Status.Phase != corev1.PodSucceeded {
+				d.reportPod(p)
+			}
+		}
+	}
+}
+
+func (d *decision) reportPod(p *corev1.Pod) {
+	statuses := p.Status.ContainerStatuses
+	if len(statuses) == 0 {
+		statuses = p.Status.InitContainerStatuses
+	}
+	for _, s := range statuses {
+		if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+			d.tell(true, t.Reason, "Error pod %s container %s exitCode: %d terminated message: %s", p.Name, s.Name, t.ExitCode, t.Message)
+		}
+		if w := s.State.Waiting; w != nil && w.Message != "" {
+			d.tell(true, w.Reason, "Error pod %s container %s waiting message: %s", p.Name, s.Name, w.Message)
+		}
+	}
+	if len(statuses) > 0 {
+		return
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "" {
+			d.tell(true, c.Reason, "Error pod %s condition message: %s", p.Name, c.Message)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/controller/freshness"
+)
+
+// reconciler moves the jobs of one kind towards their end.
+type reconciler struct {
+	Config
+	framework Framework
+	client    client.Client // reads come from the cache
+	live      client.Reader // reads come from the API server
+	writes    freshness.Tracker
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	job := r.framework.New()
+	if err := r.client.Get(ctx, req.NamespacedName, job); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if r.writes.Stale(job) || job.GetDeletionTimestamp() != nil || elsewhere(job) {
+		return reconcile.Result{}, nil
+	}
+	if errs := v1.Validate(job); len(errs) > 0 {
+		r.Events.Warning(job, job.Traits().Kind+"FailedValidation", "%s failed validation because %v", job.Traits().Kind, errs.ToAggregate())
+		return reconcile.Result{}, nil
+	}
+	v1.SetDefaults(job)
+	wait, err := r.advance(ctx, job)
+	switch {
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: 10 * time.Millisecond}, nil // the cache lags
+	case apierrors.IsNotFound(err) && job.State().IsFinished():
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: wait}, err
+}
+
+// elsewhere reports whether another controller manages the job.
+func elsewhere(job v1.Job) bool {
+	by := job.Policy().ManagedBy
+	return by != nil && *by != v1.ManagedByTrainingOperator
+}
+
+// advance makes one step and returns when to look again, 0 to wait for a change.
+func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, error) {
+	pods, services, err := r.read(ctx, job)
+	if err != nil {
+		return 0, err
+	}
+	now := r.Clock.Now()
+	p := decide(r.framework, job, pods, services, now)
+	if p.status != nil {
+		before := *job.State()
+		if err := r.write(ctx, job, p.status); err != nil {
+			return 0, err
+		}
+		r.Metrics.observe(job, &before, p.status)
+	}
+	for _, e := range p.events {
+		if e.warning {
+			r.Events.Warning(job, e.reason, "%s", e.message)
+		} else {
+			r.Events.Normal(job, e.reason, "%s", e.message)
+		}
+	}
+	return p.after, r.act(ctx, job, p)
+}
+
+// read returns the Pods and Services that a job controls.
+func (r *reconciler) read(ctx context.Context, job v1.Job) ([]*corev1.Pod, []*corev1.Service, error) {
+	by := []client.ListOption{client.InNamespace(job.GetNamespace()), client.MatchingFields{ownerIndex: string(job.GetUID())}, client.UnsafeDisableDeepCopy}
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, by...); err != nil {
+		return nil, nil, fmt.Errorf("cannot list the Pods of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	}
+	var services corev1.ServiceList
+	if err := r.client.List(ctx, &services, by...); err != nil {
+		return nil, nil, fmt.Errorf("cannot list the Services of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	}
+	return pointers(pods.Items), pointers(services.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}
+
+// write writes the status. The server takes nothing but it from this object.
+func (r *reconciler) write(ctx context.Context, job v1.Job, status *v1.JobStatus) error {
+	before := job.GetResourceVersion()
+	update := r.framework.New()
+	update.SetNamespace(job.GetNamespace())
+	update.SetName(job.GetName())
+	update.SetUID(job.GetUID())
+	update.SetResourceVersion(before)
+	*update.State() = *status
+	if err := r.client.Status().Update(ctx, update); err != nil {
+		return fmt.Errorf("cannot write the status of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	}
+	r.writes.Wrote(before, update)
+	*job.State() = *status
+	return nil
+}
+
+// act does what a plan says.
+func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
+	for _, pod := range p.delete {
+		if err := r.delete(ctx, job, pod, "Pod"); err != nil {
+			return err
+		}
+	}
+	for _, s := range p.deleteServices {
+		if err := r.delete(ctx, job, s, "Service"); err != nil {
+			return err
+		}
+	}
+	if p.remove {
+		return r.remove(ctx, job)
+	}
+	for _, replica := range p.createServices {
+		if err := r.create(ctx, job, newService(job, replica), "Service"); err != nil {
+			return err
+		}
+	}
+	for _, replica := range p.create {
+		if err := r.create(ctx, job, newPod(r.framework, job, replica), "Pod"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create creates an object of a job. One that is there already is the job's own,
+// which the cache does not show yet, or stands in the way.
+func (r *reconciler) create(ctx context.Context, job v1.Job, obj client.Object, kind string) error {
+	err := r.client.Create(ctx, obj)
+	switch {
+	case err == nil:
+		r.Events.Normal(job, "SuccessfulCreate"+kind, "Created %s: %s", kind, obj.GetName())
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		r.Events.Warning(job, "FailedCreate"+kind, "Error creating: %v", err)
+		return fmt.Errorf("cannot create %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	have := obj.DeepCopyObject().(client.Object)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(obj), have); err != nil {
+		return client.IgnoreNotFound(err) // it is just going: its event calls again
+	}
+	if metav1.IsControlledBy(have, job) {
+		return nil
+	}
+	err = fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
+	r.Events.Warning(job, "FailedCreate"+kind, "Error creating: %v", err)
+	return err
+}
+
+// delete deletes an object of a job, if it is the one that was seen.
+func (r *reconciler) delete(ctx context.Context, job v1.Job, obj client.Object, kind string) error {
+	uid := obj.GetUID()
+	err := r.client.Delete(ctx, obj, client.Preconditions{UID: &uid})
+	switch {
+	case err == nil:
+		r.Events.Normal(job, "SuccessfulDelete"+kind, "Deleted %s: %s", kind, obj.GetName())
+		return nil
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		return nil // it is gone, or another has its name
+	}
+	r.Events.Warning(job, "FailedDelete"+kind, "Error deleting: %v", err)
+	return fmt.Errorf("cannot delete %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+}
+
+// remove deletes a job whose time after its end is over.
+func (r *reconciler) remove(ctx context.Context, job v1.Job) error {
+	uid := job.GetUID()
+	err := r.client.Delete(ctx, job, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete %s %s/%s, which ended: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	}
+	r.writes.Forget(uid)
+	r.Metrics.deleted.WithLabelValues(job.GetNamespace(), job.Traits().Framework).Inc()
+	return nil
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/controller/workers"
+)
+
+// Name is the name that events bear.
+const Name = "training-operator"
+
+// Config says how jobs are reconciled.
+type Config struct {
+	// Metrics and Events are what is told to the outside. Required.
+	Metrics *Metrics
+	Events  *report.Events
+	// Clock is the time. Default: the system's.
+	Clock clock.PassiveClock
+	// Concurrency is how many jobs of a kind are reconciled at once. Default 8.
+	Concurrency int
+}
+
+// DefaultConfig is the Config of an ordinary machine, but for what is required.
+func DefaultConfig() Config { return Config{Clock: clock.RealClock{}, Concurrency: 8} }
+
+// ownerIndex finds objects by the UID of their controller.
+const ownerIndex = "trainingjob.controller"
+
+// SetupWithManager adds a reconciler of each kind to a manager. Kinds that the
+// cluster does not have are left out.
+func SetupWithManager(mgr manager.Manager, config Config) error {
+	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), obj, ownerIndex, byController); err != nil {
+			return fmt.Errorf("cannot set up %s: %w", Name, err)
+		}
+	}
+	for _, f := range Frameworks() {
+		job := f.New()
+		t := job.Traits()
+		_, err := mgr.GetRESTMapper().RESTMapping(v1.GroupVersion.WithKind(t.Kind).GroupKind(), v1.Version)
+		if meta.IsNoMatchError(err) {
+			mgr.GetLogger().Info("Leaving out a kind that is not installed", "kind", t.Kind)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
+		}
+		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader()}
+		if err := builder.ControllerManagedBy(mgr).
+			Named(t.Controller).
+			For(job).
+			Owns(&corev1.Pod{}).
+			Owns(&corev1.Service{}).
+			WithOptions(workers.Options(config.Concurrency)).
+			Complete(r); err != nil {
+			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
+		}
+	}
+	return nil
+}
+
+func byController(obj client.Object) []string {
+	if owner := metav1.GetControllerOf(obj); owner != nil {
+		return []string{string(owner.UID)}
+	}
+	return nil
+}
