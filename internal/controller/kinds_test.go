@@ -161,9 +161,12 @@ func TestTrialsOfACustomKind(t *testing.T) {
 		}
 		return "a trial that waits for its kind"
 	})
-	if l.get(e); e.Status.TrialsPending != 1 || e.Status.TrialsFailed != 0 {
-		t.Errorf("a trial that waits counts as %+v, want pending", e.Status)
-	}
+	l.eventually(func() string {
+		if l.get(e); e.Status.TrialsPending == 1 && e.Status.TrialsFailed == 0 {
+			return ""
+		}
+		return fmt.Sprintf("that a trial which waits is pending: %+v", e.Status)
+	})
 	l.define("Sweep")
 
 	first := l.onlyRun(sweep)

@@ -23,6 +23,8 @@ const (
 	ConditionMetricsUnavailable ConditionType = "MetricsUnavailable"
 	ConditionEarlyStopped       ConditionType = "EarlyStopped"
 	ConditionDeploymentReady    ConditionType = "DeploymentReady"
+	// ConditionSuspended is not one of Katib's.
+	ConditionSuspended ConditionType = "Suspended"
 )
 
 // Condition is one observed fact about an object.

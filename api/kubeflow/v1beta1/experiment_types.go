@@ -2,7 +2,12 @@
 
 package v1beta1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Experiment tunes a program: it searches the parameters that make the
 // program's objective metric best.
@@ -73,6 +78,22 @@ type ExperimentSpec struct {
 	// when empty.
 	MaxFailedTrialCount *int32 `json:"maxFailedTrialCount,omitempty"`
 
+	// Make no more trials for now. Not a field of Katib's.
+	Suspend bool `json:"suspend,omitempty"`
+
+	// What suspend means for the trials that run: FinishTrials (the default) or
+	// SuspendTrials. Not a field of Katib's.
+	SuspendPolicy SuspendPolicyType `json:"suspendPolicy,omitempty"`
+
+	// After how many seconds, without those in which it is suspended, the
+	// experiment ends and its trials are stopped. No bound when empty. Not a field
+	// of Katib's.
+	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
+
+	// Stop the trials that still run when the experiment ends, as when the goal
+	// is reached. Not a field of Katib's.
+	StopTrialsAtEnd bool `json:"stopTrialsAtEnd,omitempty"`
+
 	// Where metrics come from. The program's standard output when empty.
 	MetricsCollectorSpec *MetricsCollectorSpec `json:"metricsCollectorSpec,omitempty"`
 
@@ -97,6 +118,19 @@ type WarmStartSpec struct {
 	Experiments []string `json:"experiments"`
 }
 
+// SuspendPolicyType is what becomes of the running trials of a suspended
+// experiment.
+type SuspendPolicyType string
+
+// The suspend policies.
+const (
+	// FinishTrials lets trials that run go on to their end.
+	FinishTrials SuspendPolicyType = "FinishTrials"
+	// SuspendTrials ends their Pods. When the experiment goes on they run again,
+	// from whatever their programs kept.
+	SuspendTrials SuspendPolicyType = "SuspendTrials"
+)
+
 // ResumePolicyType is whether and how an ended experiment can go on.
 type ResumePolicyType string
 
@@ -110,7 +144,8 @@ const (
 )
 
 // ExperimentStatus says how far an experiment is. Its conditions are Created,
-// Running, Restarting, Succeeded and Failed.
+// Running, Restarting, Succeeded and Failed, and Suspended, which Katib does not
+// have.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ExperimentStatus struct {
 	// When the experiment was first seen by its controller.
@@ -121,6 +156,10 @@ type ExperimentStatus struct {
 
 	// When the controller last changed this status.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
+
+	// For how many seconds the experiment was suspended, or had ended before it
+	// went on, without the present time of that. Not a field of Katib's.
+	SuspendedSeconds int64 `json:"suspendedSeconds,omitempty"`
 
 	// What holds of the experiment. The one that changed last is last.
 	Conditions Conditions `json:"conditions,omitempty"`
@@ -194,6 +233,21 @@ type OptimalTrial struct {
 // IsCompleted reports whether the experiment has ended, well or not.
 func (e *Experiment) IsCompleted() bool {
 	return e.Status.Conditions.IsTrue(ConditionSucceeded) || e.Status.Conditions.IsTrue(ConditionFailed)
+}
+
+// ActiveTime is for how long the experiment has been at work until now, without
+// the time in which it was suspended or had ended.
+func (e *Experiment) ActiveTime(now time.Time) time.Duration {
+	if e.Status.StartTime == nil {
+		return 0
+	}
+	if c := e.Status.Conditions.Get(ConditionSuspended); c != nil && c.Status == corev1.ConditionTrue {
+		now = c.LastTransitionTime.Time
+	}
+	if e.Status.CompletionTime != nil && e.Status.CompletionTime.Time.Before(now) {
+		now = e.Status.CompletionTime.Time
+	}
+	return max(0, now.Sub(e.Status.StartTime.Time)-time.Duration(e.Status.SuspendedSeconds)*time.Second)
 }
 
 // IsRestartable reports whether the experiment, once ended, can go on: it

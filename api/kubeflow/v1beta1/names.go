@@ -30,6 +30,12 @@ const (
 	// AnnotationTrialIndex, on a trial, is the number of its suggestion,
 	// counted from 0 in decimal.
 	AnnotationTrialIndex = "diwan.dev/trial-index"
+	// AnnotationAttempt, on a trial's run object, is how many runs of the trial
+	// failed before it, in decimal. Without it, none did.
+	AnnotationAttempt = "diwan.dev/attempt"
+	// AnnotationSuspended, on a trial's run object, says that it is suspended
+	// because its experiment is.
+	AnnotationSuspended = "diwan.dev/suspended"
 	// AnnotationWorkingDirectory, on a Pod, is the absolute directory in which
 	// containers without a workingDir start on a node that runs processes.
 	AnnotationWorkingDirectory = "diwan.dev/working-directory"
@@ -62,6 +68,11 @@ const (
 	ReasonExperimentMaxTrialsReached     = "ExperimentMaxTrialsReached"
 	ReasonExperimentSuggestionEndReached = "ExperimentSuggestionEndReached"
 	ReasonExperimentFailed               = "ExperimentFailed"
+
+	// Those below are not Katib's.
+	ReasonExperimentSuspended        = "ExperimentSuspended"
+	ReasonExperimentTimeLimitReached = "ExperimentTimeLimitReached"
+	ReasonExperimentQuotaExceeded    = "ExperimentQuotaExceeded"
 )
 
 // Reasons of a suggestion's conditions.
@@ -82,15 +93,24 @@ const (
 	ReasonTrialSucceeded    = "TrialSucceeded"
 	ReasonTrialFailed       = "TrialFailed"
 	ReasonTrialEarlyStopped = "TrialEarlyStopped"
-	// ReasonTrialStopping is the reason of the condition EarlyStopped with the
-	// status False: the trial is to be stopped early, and its run is ending.
+	// ReasonTrialStopping is the reason of the condition EarlyStopped, Killed or
+	// Failed with the status False: the trial is to end with that condition, and
+	// its run is ending.
 	ReasonTrialStopping      = "TrialStopping"
 	ReasonMetricsUnavailable = "MetricsUnavailable"
+	// These are not Katib's.
+	ReasonTrialKilled            = "TrialKilled"
+	ReasonTrialTimeLimitExceeded = "TrialTimeLimitExceeded"
 	// These are reasons of the condition Running with the status False, of a
-	// trial that waits: for the kind of its run object to be defined, and for
-	// permission to handle it.
+	// trial that waits: for the kind of its run object to be defined, for
+	// permission to handle it, for room in the namespace's quota, for whoever
+	// else refuses it, for its experiment to go on, and for its next run.
 	ReasonRunKindMissing       = "RunKindMissing"
 	ReasonRunPermissionMissing = "RunPermissionMissing"
+	ReasonRunQuotaExceeded     = "RunQuotaExceeded"
+	ReasonRunForbidden         = "RunForbidden"
+	ReasonTrialSuspended       = "TrialSuspended"
+	ReasonTrialRetrying        = "TrialRetrying"
 )
 
 // Reasons of events on a trial about its run object.

@@ -10,6 +10,14 @@ type TrialTemplate struct {
 	// Keep the run object, and with it its Pods, after the trial has ended.
 	Retain bool `json:"retain,omitempty"`
 
+	// How many seconds one run of a trial may take. A trial that takes longer
+	// fails. No bound when empty. Not a field of Katib's.
+	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
+
+	// How often a trial whose run failed runs again, with the same parameters,
+	// before it counts as failed. Not a field of Katib's.
+	MaxRetryCount int32 `json:"maxRetryCount,omitempty"`
+
 	TrialSource `json:",inline"`
 
 	// The names that the template uses as ${trialParameters.<name>}, and what

@@ -64,6 +64,12 @@ type TrialSpec struct {
 	// Keep the run object after the trial has ended.
 	RetainRun bool `json:"retainRun,omitempty"`
 
+	// How many seconds one run may take. Not a field of Katib's.
+	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
+
+	// How often a run that failed is followed by another. Not a field of Katib's.
+	MaxRetryCount int32 `json:"maxRetryCount,omitempty"`
+
 	// Where metrics come from.
 	MetricsCollector MetricsCollectorSpec `json:"metricsCollector,omitempty"`
 
@@ -110,6 +116,9 @@ type TrialStatus struct {
 	// Which program has the trial, where programs ask for trials. Not a field of
 	// Katib's.
 	Lease *TrialLease `json:"lease,omitempty"`
+
+	// How many runs failed and were followed by another. Not a field of Katib's.
+	Retries int32 `json:"retries,omitempty"`
 }
 
 // IsCompleted reports whether the trial has ended, in whatever way.
@@ -124,18 +133,22 @@ func (t *Trial) IsCompleted() bool {
 	return false
 }
 
-// IsStopping reports whether it is decided that the trial is stopped early, and
-// its run may not have ended yet. Katib's metrics collector says so by
-// EarlyStopped alone; then the time of the end is missing.
+// IsStopping reports whether it is decided that the trial is stopped, and its
+// run may not have ended yet. Katib's metrics collector says so by EarlyStopped
+// alone; then the time of the end is missing.
 func (t *Trial) IsStopping() bool {
-	c := t.Status.Conditions.Get(ConditionEarlyStopped)
-	switch {
-	case c == nil:
-		return false
-	case c.Status == corev1.ConditionTrue:
-		return t.Status.CompletionTime == nil
+	return t.Stopping() != nil || t.Status.Conditions.IsTrue(ConditionEarlyStopped) && t.Status.CompletionTime == nil
+}
+
+// Stopping returns the condition that a trial which is being stopped will end
+// with, nil for any other. Its message says why.
+func (t *Trial) Stopping() *Condition {
+	for i := range t.Status.Conditions {
+		if c := &t.Status.Conditions[i]; c.Status == corev1.ConditionFalse && c.Reason == ReasonTrialStopping {
+			return c
+		}
 	}
-	return c.Reason == ReasonTrialStopping
+	return nil
 }
 
 // Stop records in the status that the trial is to be stopped early, at which
@@ -143,7 +156,13 @@ func (t *Trial) IsStopping() bool {
 // decides it writes this; the trial's controller does the rest.
 func (s *TrialStatus) Stop(now metav1.Time, step int, why string) {
 	s.StoppedAtStep = int32(min(step, math.MaxInt32))
-	s.Conditions.Set(now, ConditionEarlyStopped, corev1.ConditionFalse, ReasonTrialStopping, why)
+	s.StopAs(now, ConditionEarlyStopped, why)
+}
+
+// StopAs records in the status that the trial is to be stopped, to end with a
+// condition, and why.
+func (s *TrialStatus) StopAs(now metav1.Time, end ConditionType, why string) {
+	s.Conditions.Set(now, end, corev1.ConditionFalse, ReasonTrialStopping, why)
 }
 
 // HasObjective reports whether the trial's status holds a value of the

@@ -38,6 +38,8 @@ const (
 	MaxNames = 1000
 	// MaxQueryLength bounds a success or failure condition, in bytes.
 	MaxQueryLength = 4096
+	// MaxRetries bounds the runs of one trial, but for the first.
+	MaxRetries = 1000
 )
 
 // Algorithms says which algorithms an experiment may name. The zero value
@@ -67,6 +69,7 @@ func (e *Experiment) Validate(known Algorithms) field.ErrorList {
 	errs = append(errs, e.Spec.Objective.validate(spec.Child("objective"))...)
 	errs = append(errs, e.Spec.validateAlgorithms(spec, known)...)
 	errs = append(errs, e.Spec.ResumePolicy.validate(spec.Child("resumePolicy"))...)
+	errs = append(errs, e.Spec.validateLife(spec)...)
 	errs = append(errs, e.Spec.validateSpace(spec)...)
 	errs = append(errs, e.Spec.validateStart(spec)...)
 	errs = append(errs, e.Spec.TrialTemplate.validate(spec.Child("trialTemplate"))...)

@@ -10,7 +10,7 @@ import (
 )
 
 // ValidateUpdate decides whether old may become e, both with defaults set. Only
-// the three trial counts may change. An experiment that has ended goes on when
+// the three trial counts may change, and what says how long it goes on. An experiment that has ended goes on when
 // its maxTrialCount is raised, if its resume policy allows it. That e is valid
 // in itself is for Validate to say.
 //
@@ -37,9 +37,11 @@ func (e *Experiment) ValidateUpdate(old *Experiment) field.ErrorList {
 	frozen.ParallelTrialCount = old.Spec.ParallelTrialCount
 	frozen.MaxTrialCount = old.Spec.MaxTrialCount
 	frozen.MaxFailedTrialCount = old.Spec.MaxFailedTrialCount
+	frozen.Suspend, frozen.SuspendPolicy = old.Spec.Suspend, old.Spec.SuspendPolicy
+	frozen.TimeLimitSeconds, frozen.StopTrialsAtEnd = old.Spec.TimeLimitSeconds, old.Spec.StopTrialsAtEnd
 	if !equality.Semantic.DeepEqual(frozen, old.Spec) {
 		errs = append(errs, field.Forbidden(spec,
-			"only parallelTrialCount, maxTrialCount and maxFailedTrialCount may change; create a new experiment for anything else"))
+			"only parallelTrialCount, maxTrialCount, maxFailedTrialCount, suspend, suspendPolicy, timeLimitSeconds and stopTrialsAtEnd may change; create a new experiment for anything else"))
 	}
 	return errs
 }

@@ -40,7 +40,12 @@ func TestValidateUpdate(t *testing.T) {
 			set(&e.Spec.MaxFailedTrialCount, 0)
 		}, ""},
 		{"a bound may go", valid, func(e *Experiment) { e.Spec.MaxTrialCount = nil }, ""},
-		{"nothing else may change", valid, func(e *Experiment) { e.Spec.Algorithm.AlgorithmName = "grid" }, "only parallelTrialCount, maxTrialCount and maxFailedTrialCount may change"},
+		{"how long it goes on may change", valid, func(e *Experiment) {
+			limit := int64(60)
+			e.Spec.Suspend, e.Spec.SuspendPolicy, e.Spec.TimeLimitSeconds, e.Spec.StopTrialsAtEnd = true, SuspendTrials, &limit, true
+		}, ""},
+		{"but not that of a trial", valid, func(e *Experiment) { e.Spec.TrialTemplate.MaxRetryCount = 3 }, "only parallelTrialCount"},
+		{"nothing else may change", valid, func(e *Experiment) { e.Spec.Algorithm.AlgorithmName = "grid" }, "only parallelTrialCount, maxTrialCount, maxFailedTrialCount, suspend"},
 		{"nor the template", valid, func(e *Experiment) { e.Spec.TrialTemplate.Retain = true }, "only parallelTrialCount"},
 		{"nor the resume policy", valid, func(e *Experiment) { e.Spec.ResumePolicy = LongRunning }, "only parallelTrialCount"},
 		{"trials that were made stay made", func() *Experiment { e := valid(); e.Status.Trials = 8; return e },

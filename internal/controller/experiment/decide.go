@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/utils/ptr"
 
@@ -16,6 +17,7 @@ const defaultParallel = 3
 
 // situation is all that decide looks at. Nothing in it is changed.
 type situation struct {
+	now        time.Time
 	experiment *v1beta1.Experiment
 	trials     tally
 	// suggestion is nil while there is none.
@@ -36,12 +38,20 @@ type plan struct {
 	create []int
 	// end is how many of the newest active trials to delete.
 	end int
+	// wake is when to decide again though nothing changes, 0 for never.
+	wake time.Duration
 }
 
 // verdict is a condition to set.
 type verdict struct {
 	condition       v1beta1.ConditionType
 	reason, message string
+}
+
+// ends reports whether the plan ends the experiment, or begins it again, and
+// there is nothing else in it.
+func (p plan) ends() bool {
+	return p.verdict != nil && p.verdict.condition != v1beta1.ConditionRunning && p.verdict.condition != v1beta1.ConditionSuspended
 }
 
 // decide is the heart of the reconciler.
@@ -56,10 +66,26 @@ func decide(s situation) plan {
 		return plan{verdict: v}
 	}
 	p := s.grow()
-	if c := s.experiment.Status.Conditions; !c.IsTrue(v1beta1.ConditionRunning) {
-		p.verdict = &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning, "Experiment is running"}
+	p.verdict = s.course()
+	if s.experiment.Spec.Suspend {
+		p.create, p.requests = nil, 0
+	} else if limit, limited := s.timeLimit(); limited {
+		p.wake = limit - s.experiment.ActiveTime(s.now)
 	}
 	return p
+}
+
+// course is the verdict on an experiment that goes on, or is to be suspended or
+// to go on again; nil where it says so already.
+func (s situation) course() *verdict {
+	is := s.experiment.Status.Conditions.IsTrue
+	switch suspend := s.experiment.Spec.Suspend; {
+	case suspend && !is(v1beta1.ConditionSuspended):
+		return &verdict{v1beta1.ConditionSuspended, v1beta1.ReasonExperimentSuspended, "Experiment is suspended: no more trials are made"}
+	case !suspend && (!is(v1beta1.ConditionRunning) || is(v1beta1.ConditionSuspended)):
+		return &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning, "Experiment is running"}
+	}
+	return nil
 }
 
 // malformed is the verdict on a spec that admission would have refused.
@@ -107,6 +133,8 @@ func (s situation) finish() *verdict {
 	case limited && t.completed() >= limit, spent:
 		return &verdict{v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentMaxTrialsReached,
 			"Experiment has succeeded because max trial count has reached"}
+	case s.overdue():
+		return s.late()
 	case s.suggestion == nil:
 		return nil
 	}
@@ -119,6 +147,32 @@ func (s situation) finish() *verdict {
 			"Experiment has succeeded because suggestion service has reached the end"}
 	}
 	return nil
+}
+
+// timeLimit is how long the experiment may go on, false without a bound.
+func (s situation) timeLimit() (time.Duration, bool) {
+	if s.experiment.Spec.TimeLimitSeconds == nil {
+		return 0, false
+	}
+	return time.Duration(*s.experiment.Spec.TimeLimitSeconds) * time.Second, true
+}
+
+// overdue reports whether the experiment's time is up.
+func (s situation) overdue() bool {
+	limit, limited := s.timeLimit()
+	return limited && s.experiment.ActiveTime(s.now) >= limit
+}
+
+// late is the verdict on an experiment whose time is up: it has succeeded if it
+// found something.
+func (s situation) late() *verdict {
+	limit, _ := s.timeLimit()
+	if s.trials.best == nil {
+		return &verdict{v1beta1.ConditionFailed, v1beta1.ReasonExperimentTimeLimitReached,
+			fmt.Sprintf("Experiment has failed because no trial had a result when its time limit of %s was reached", limit)}
+	}
+	return &verdict{v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentTimeLimitReached,
+		fmt.Sprintf("Experiment has succeeded because its time limit of %s was reached", limit)}
 }
 
 // grow keeps as many trials active as the spec allows. Trials that are being

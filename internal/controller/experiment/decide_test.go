@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,25 @@ func TestDecide(t *testing.T) {
 	fresh := asking(3, 10)
 	fresh.Status.Conditions = nil
 
+	// timed has begun a minute ago, of which it was suspended for 20 s.
+	timed := func(limit int64, change func(*v1beta1.Experiment)) *v1beta1.Experiment {
+		e := asking(3, 10)
+		e.Spec.TimeLimitSeconds = &limit
+		e.Status.StartTime, e.Status.SuspendedSeconds = &metav1.Time{Time: worldTime.Add(-time.Minute)}, 20
+		change(e)
+		return e
+	}
+	asIs := func(*v1beta1.Experiment) {}
+	paused := func(e *v1beta1.Experiment) {
+		e.Spec.Suspend = true
+		enter(&e.Status, &verdict{v1beta1.ConditionSuspended, v1beta1.ReasonExperimentSuspended, ""}, metav1.Time{Time: worldTime.Add(-10 * time.Second)})
+	}
+	suspended := timed(1000, paused)
+	toSuspend := asking(3, 10)
+	toSuspend.Spec.Suspend = true
+	resumed := timed(1000, paused)
+	resumed.Spec.Suspend = false
+
 	max := v1beta1.ReasonExperimentMaxTrialsReached
 	finish := func(c v1beta1.ConditionType, reason, message string) plan {
 		return plan{verdict: &verdict{c, reason, message}}
@@ -77,6 +97,49 @@ func TestDecide(t *testing.T) {
 			situation: situation{experiment: fresh},
 			want: plan{requests: 3, verdict: &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning,
 				"Experiment is running"}},
+		},
+		"Suspend": {
+			reason:    "A suspended experiment makes no trials and asks for none.",
+			situation: situation{experiment: toSuspend, suggestion: answering(2, 2), waiting: []int{0, 1}},
+			want:      plan{verdict: &verdict{v1beta1.ConditionSuspended, v1beta1.ReasonExperimentSuspended, "Experiment is suspended: no more trials are made"}},
+		},
+		"Suspended": {
+			reason:    "Nothing more is to be done, and its time does not pass.",
+			situation: situation{now: worldTime.Add(time.Hour), experiment: suspended, suggestion: answering(2, 2), waiting: []int{0, 1}},
+			want:      plan{},
+		},
+		"SuspendedAndDone": {
+			reason:    "What runs may end the experiment.",
+			situation: situation{experiment: suspended, suggestion: answering(10, 10), trials: tally{counts: [states]int{succeeded: 10}}},
+			want:      full,
+		},
+		"SuspendedAndNarrowed": {
+			reason:    "Lowering parallelTrialCount ends trials all the same.",
+			situation: situation{experiment: suspended, suggestion: answering(10, 10), trials: tally{counts: [states]int{running: 5}}},
+			want:      plan{end: 2},
+		},
+		"Resume": {
+			reason:    "It goes on where it stood.",
+			situation: situation{now: worldTime, experiment: resumed, suggestion: answering(2, 2), waiting: []int{0, 1}},
+			want: plan{create: []int{0, 1}, requests: 3, wake: 970 * time.Second,
+				verdict: &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning, "Experiment is running"}},
+		},
+		"InTime": {
+			reason:    "Of a minute, 40 s count.",
+			situation: situation{now: worldTime, experiment: timed(41, asIs), suggestion: answering(3, 3), trials: tally{counts: [states]int{running: 3}}},
+			want:      plan{wake: time.Second},
+		},
+		"TimeIsUp": {
+			reason:    "What was found until then is the result.",
+			situation: situation{now: worldTime, experiment: timed(40, asIs), suggestion: answering(3, 3), trials: tally{counts: [states]int{running: 2, succeeded: 1}, best: &v1beta1.Trial{}}},
+			want: finish(v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentTimeLimitReached,
+				"Experiment has succeeded because its time limit of 40s was reached"),
+		},
+		"TimeIsUpInVain": {
+			reason:    "Without a result it has failed.",
+			situation: situation{now: worldTime, experiment: timed(40, asIs), suggestion: answering(3, 3), trials: tally{counts: [states]int{running: 3}}},
+			want: finish(v1beta1.ConditionFailed, v1beta1.ReasonExperimentTimeLimitReached,
+				"Experiment has failed because no trial had a result when its time limit of 40s was reached"),
 		},
 		"Create": {
 			reason:    "Suggestions without a trial become trials.",
@@ -238,5 +301,40 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%s\ndecide(): -want, +got:\n%s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// TestTimeOfALife follows an experiment that is suspended twice, ends and goes
+// on again.
+func TestTimeOfALife(t *testing.T) {
+	t.Parallel()
+	at := func(second int) metav1.Time {
+		return metav1.Time{Time: worldTime.Add(time.Duration(second) * time.Second)}
+	}
+	e := &v1beta1.Experiment{}
+	for _, step := range []struct {
+		reason    string
+		second    int
+		condition v1beta1.ConditionType
+		active    int // seconds at this moment
+		last      v1beta1.ConditionType
+	}{
+		{"it begins", 0, v1beta1.ConditionRunning, 0, v1beta1.ConditionRunning},
+		{"it has worked until it is suspended", 10, v1beta1.ConditionSuspended, 10, v1beta1.ConditionSuspended},
+		{"a pause does not count", 25, v1beta1.ConditionRunning, 10, v1beta1.ConditionRunning},
+		{"what follows does", 30, v1beta1.ConditionSuspended, 15, v1beta1.ConditionSuspended},
+		{"it may end while it is suspended", 90, v1beta1.ConditionSucceeded, 15, v1beta1.ConditionSucceeded},
+		{"the time after its end does not count", 100, v1beta1.ConditionRestarting, 15, v1beta1.ConditionRestarting},
+		{"nor does that of starting", 100, v1beta1.ConditionRunning, 15, v1beta1.ConditionRunning},
+		{"and it goes on", 107, v1beta1.ConditionSucceeded, 22, v1beta1.ConditionSucceeded},
+	} {
+		enter(&e.Status, &verdict{step.condition, "", ""}, at(step.second))
+		if got := e.ActiveTime(at(step.second).Time); got != time.Duration(step.active)*time.Second || e.Status.Conditions.Last() != step.last {
+			t.Errorf("%s: %v and %v, want %d s and %s", step.reason, got, e.Status.Conditions.Last(), step.active, step.last)
+		}
+		is := e.Status.Conditions.IsTrue
+		if is(v1beta1.ConditionSuspended) && is(v1beta1.ConditionRunning) || is(v1beta1.ConditionSuspended) && e.IsCompleted() {
+			t.Errorf("%s: the conditions are %+v", step.reason, e.Status.Conditions)
+		}
 	}
 }

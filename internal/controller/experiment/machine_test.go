@@ -100,7 +100,7 @@ func (w *world) reconcile(dies func() bool) {
 	p := decide(s)
 	if p.verdict != nil {
 		enter(&w.experiment.Status, p.verdict, metav1.Time{})
-		if p.verdict.condition != v1beta1.ConditionRunning {
+		if p.ends() {
 			return
 		}
 	}
@@ -240,6 +240,28 @@ func (w *world) calm(t *rapid.T) {
 	t.Fatal("the world does not come to rest")
 }
 
+// calmWhileSuspended is calm for an experiment that is suspended: it makes no
+// trial any more.
+func (w *world) calmWhileSuspended(t *rapid.T) {
+	if !w.experiment.Spec.Suspend {
+		return
+	}
+	made := func() (n int) {
+		for _, times := range w.ran {
+			n += times
+		}
+		return n
+	}
+	before := made()
+	w.calm(t)
+	if n := made() - before; n > 0 {
+		t.Fatalf("%d trials were made while the experiment was suspended", n)
+	}
+	if !w.experiment.IsCompleted() && !w.experiment.Status.Conditions.IsTrue(v1beta1.ConditionSuspended) {
+		t.Fatalf("the experiment does not say that it is suspended: %+v", w.experiment.Status.Conditions)
+	}
+}
+
 // TestStaleViewsAndDeaths is the promise of the package document.
 func TestStaleViewsAndDeaths(t *testing.T) {
 	t.Parallel()
@@ -273,6 +295,7 @@ func TestStaleViewsAndDeaths(t *testing.T) {
 				w.experiment.Spec.ParallelTrialCount = ptr.To(int32(rapid.IntRange(1, mostParallel).Draw(t, "parallel")))
 				edited = true
 			},
+			"suspend": func(t *rapid.T) { w.experiment.Spec.Suspend = !w.experiment.Spec.Suspend },
 			"raise limit": func(t *rapid.T) {
 				w.highest += int32(rapid.IntRange(1, 3).Draw(t, "by"))
 				w.experiment.Spec.MaxTrialCount = ptr.To(w.highest)
@@ -303,7 +326,9 @@ func TestStaleViewsAndDeaths(t *testing.T) {
 				}
 			},
 		})
+		w.calmWhileSuspended(t)
 		completedBefore := w.experiment.IsCompleted()
+		w.experiment.Spec.Suspend = false
 		w.calm(t)
 		if !w.experiment.IsCompleted() {
 			t.Fatal("the experiment does not end")

@@ -69,7 +69,7 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment) (reconc
 	}
 	p := decide(s)
 	status, err := r.record(ctx, s, p.verdict, now)
-	if err != nil || (p.verdict != nil && p.verdict.condition != v1beta1.ConditionRunning) {
+	if err != nil || p.ends() {
 		return reconcile.Result{RequeueAfter: status}, err
 	}
 	if err := r.end(ctx, e, p.end, now); err != nil {
@@ -83,14 +83,14 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment) (reconc
 		return reconcile.Result{}, err
 	}
 	ask, err := r.ask(ctx, s, p.requests, now)
-	return reconcile.Result{RequeueAfter: soonest(status, ask)}, err
+	return reconcile.Result{RequeueAfter: soonest(status, ask, p.wake)}, err
 }
 
 // look reads the situation. It is not ready while the cache lacks what this
 // reconciler wrote, or holds what belongs to an experiment of the same name
 // that is gone; the watch calls again.
 func (r *Reconciler) look(ctx context.Context, e *v1beta1.Experiment, now time.Time) (situation, bool, error) {
-	s := situation{experiment: e}
+	s := situation{now: now, experiment: e}
 	suggestion := &v1beta1.Suggestion{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(e), suggestion, client.UnsafeDisableDeepCopy)
 	switch {
@@ -173,10 +173,13 @@ func (r *Reconciler) release(ctx context.Context, e *v1beta1.Experiment) error {
 	return nil
 }
 
-// soonest is the lesser of two waits, where 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
+// soonest is the least of some waits, of which 0 is none.
+func soonest(waits ...time.Duration) time.Duration {
+	least := time.Duration(0)
+	for _, w := range waits {
+		if w > 0 && (least == 0 || w < least) {
+			least = w
+		}
 	}
-	return a
+	return least
 }

@@ -3,6 +3,8 @@
 package experiment
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,17 +83,41 @@ func enter(status *v1beta1.ExperimentStatus, v *verdict, now metav1.Time) {
 	if !conditions.IsTrue(v1beta1.ConditionCreated) {
 		conditions.Set(now, v1beta1.ConditionCreated, corev1.ConditionTrue, v1beta1.ReasonExperimentCreated, "Experiment is created")
 	}
-	switch {
-	case v == nil:
-	case v.condition == v1beta1.ConditionSucceeded, v.condition == v1beta1.ConditionFailed:
+	if v == nil {
+		return
+	}
+	if v.condition == v1beta1.ConditionSuspended {
+		if running := conditions.Get(v1beta1.ConditionRunning); running != nil {
+			conditions.Set(now, v1beta1.ConditionRunning, corev1.ConditionFalse, running.Reason, running.Message)
+		}
+		conditions.Set(now, v.condition, corev1.ConditionTrue, v.reason, v.message)
+		return
+	}
+	leave(status, now)
+	switch v.condition {
+	case v1beta1.ConditionSucceeded, v1beta1.ConditionFailed:
 		conditions.Complete(now, v.condition, v.reason, v.message)
 		status.CompletionTime = &now
-	case v.condition == v1beta1.ConditionRestarting:
-		conditions.Remove(v1beta1.ConditionSucceeded)
-		conditions.Remove(v1beta1.ConditionFailed)
-		conditions.Set(now, v.condition, corev1.ConditionTrue, v.reason, v.message)
-		status.CompletionTime = nil
 	default:
 		conditions.Set(now, v.condition, corev1.ConditionTrue, v.reason, v.message)
+	}
+}
+
+// leave ends the time in which an experiment was suspended or had ended, which
+// does not count as its own.
+func leave(status *v1beta1.ExperimentStatus, now metav1.Time) {
+	var since *metav1.Time
+	if c := status.Conditions.Get(v1beta1.ConditionSuspended); c != nil {
+		since = &c.LastTransitionTime
+	}
+	if status.CompletionTime != nil {
+		since = status.CompletionTime
+	}
+	if since != nil {
+		status.SuspendedSeconds += max(0, int64(now.Sub(since.Time).Round(time.Second)/time.Second))
+	}
+	status.CompletionTime = nil
+	for _, c := range []v1beta1.ConditionType{v1beta1.ConditionSuspended, v1beta1.ConditionSucceeded, v1beta1.ConditionFailed} {
+		status.Conditions.Remove(c)
 	}
 }

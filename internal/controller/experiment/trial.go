@@ -40,6 +40,8 @@ func newTrial(e *v1beta1.Experiment, a *v1beta1.TrialAssignment, index int, run 
 			SuccessCondition:     template.SuccessCondition,
 			FailureCondition:     template.FailureCondition,
 			Labels:               a.Labels,
+			TimeLimitSeconds:     template.TimeLimitSeconds,
+			MaxRetryCount:        template.MaxRetryCount,
 		},
 	}
 	if e.Spec.EarlyStopping != nil {

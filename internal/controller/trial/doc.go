@@ -13,6 +13,12 @@
 // trial whose run object cannot be created for now, as for a kind that is yet to
 // be installed, is held: its condition Running is False and says what to do.
 //
+// What becomes of a trial that has not ended is decided by a pure function from
+// its run object, its status and its experiment (decide.go): begin, follow, run
+// again after a failure, suspend, stop. A decision to stop is written down first,
+// as the condition that the trial will end with, and then carried out, so that it
+// holds whoever dies meanwhile.
+//
 // The experiment rendered the run object into spec.runSpec; here it is created,
 // owned by its trial. Metrics come from an [observation.Store]: whoever
 // collects them has stored them before the run object reports its end, so that

@@ -56,9 +56,30 @@ func (b brake) pulled(run client.Object) bool {
 	return false
 }
 
-// patch is the merge patch of a run object that sets the brake to a value.
-func (b brake) patch(run client.Object, value any) (client.Patch, error) {
-	change := map[string]any{"metadata": map[string]any{"uid": run.GetUID()}}
+// releases reports whether the brake can be let go again.
+func (b brake) releases() bool { return b.value == true }
+
+// pulling is what to do with a brake.
+type pulling int
+
+const (
+	brakeEnd     pulling = iota // end the run for good
+	brakeSuspend                // end its Pods, and remember that it was for the experiment
+	brakeResume                 // let it go on
+)
+
+// patch is the merge patch of a run object for that.
+func (b brake) patch(run client.Object, how pulling) (client.Patch, error) {
+	metadata := map[string]any{"uid": string(run.GetUID())}
+	value := b.value
+	switch how {
+	case brakeSuspend:
+		metadata["annotations"] = map[string]any{v1beta1.AnnotationSuspended: "true"}
+	case brakeResume:
+		metadata["annotations"] = map[string]any{v1beta1.AnnotationSuspended: nil}
+		value = false
+	}
+	change := map[string]any{"metadata": metadata}
 	if err := unstructured.SetNestedField(change, value, b.path...); err != nil {
 		return nil, fmt.Errorf("cannot make a patch: %w", err)
 	}
@@ -78,14 +99,14 @@ func (r *Reconciler) halt(ctx context.Context, t *v1beta1.Trial, kind schema.Gro
 		return r.stop(ctx, t, kind)
 	}
 	if !brake.pulled(run) {
-		return false, r.pull(ctx, run, kind, brake, brake.value)
+		return false, r.pull(ctx, run, kind, brake, brakeEnd)
 	}
 	return r.rests(ctx, t, run)
 }
 
-// pull sets the brake of a run object.
-func (r *Reconciler) pull(ctx context.Context, run client.Object, kind schema.GroupVersionKind, b brake, value any) error {
-	patch, err := b.patch(run, value)
+// pull works the brake of a run object.
+func (r *Reconciler) pull(ctx context.Context, run client.Object, kind schema.GroupVersionKind, b brake, how pulling) error {
+	patch, err := b.patch(run, how)
 	if err != nil {
 		return err
 	}
@@ -93,7 +114,7 @@ func (r *Reconciler) pull(ctx context.Context, run client.Object, kind schema.Gr
 	target.SetNamespace(run.GetNamespace())
 	target.SetName(run.GetName())
 	if err := r.client.Patch(ctx, target, patch); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot suspend %s %s/%s: %w", kind.Kind, run.GetNamespace(), run.GetName(), err)
+		return fmt.Errorf("cannot suspend or resume %s %s/%s: %w", kind.Kind, run.GetNamespace(), run.GetName(), err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Durati
 	case blocked != nil && over:
 		return 0, nil
 	case blocked != nil:
-		return r.hold(ctx, t, blocked)
+		return r.keepOut(ctx, t, blocked)
 	}
 	run, err := find(ctx, r.reader(kind), t, kind, client.UnsafeDisableDeepCopy)
 	switch {
@@ -91,14 +91,10 @@ func (r *Reconciler) advance(ctx context.Context, t *v1beta1.Trial) (time.Durati
 			return 0, err
 		}
 		return 0, r.clean(ctx, t, run)
-	case run == nil:
-		return r.start(ctx, t, kind)
-	case !owns(t, run):
+	case run != nil && !owns(t, run):
 		return r.dispute(ctx, t, kind, run)
-	case run.GetDeletionTimestamp() != nil:
-		return 0, nil // someone deleted it: it is made again when it is gone
 	}
-	return r.follow(ctx, t, run)
+	return r.move(ctx, t, kind, run)
 }
 
 // reader is where run objects of a kind are read from.
@@ -109,29 +105,27 @@ func (r *Reconciler) reader(kind schema.GroupVersionKind) client.Reader {
 	return r.watch.cache
 }
 
-// follow looks how the run object goes.
+// follow looks how a run object goes that has not ended.
 func (r *Reconciler) follow(ctx context.Context, t *v1beta1.Trial, run client.Object) (time.Duration, error) {
-	outcome, err := evaluate(t, run)
-	if err != nil {
+	decision, again, err := r.look(ctx, t)
+	switch {
+	case err != nil:
 		return 0, err
+	case decision.Stop():
+		return 0, r.stopEarly(ctx, t, run, decision)
 	}
-	if outcome.State == trialtemplate.Running {
-		decision, again, err := r.look(ctx, t)
-		switch {
-		case err != nil:
-			return 0, err
-		case decision.Stop():
-			return 0, r.stopEarly(ctx, t, run, decision)
-		}
-		wait, err := r.running(ctx, t, run)
-		return soonest(wait, again), err
-	}
+	wait, err := r.running(ctx, t, run)
+	return soonest(wait, again), err
+}
+
+// judge concludes a trial whose run object has ended.
+func (r *Reconciler) judge(ctx context.Context, t *v1beta1.Trial, run client.Object, outcome trialtemplate.Outcome) error {
 	seen, err := observe(ctx, r.Store, t)
 	if err != nil {
-		return 0, r.unreadable(ctx, t, run.GetCreationTimestamp(), err)
+		return r.unreadable(ctx, t, run.GetCreationTimestamp(), err)
 	}
 	t.Status.Observation = seen
-	return 0, r.conclude(ctx, t, run, judge(outcome, t.HasObjective()))
+	return r.conclude(ctx, t, run, judge(outcome, t.HasObjective()))
 }
 
 // readingShare bounds the time for which a trial's reports are read, to one part
@@ -209,8 +203,8 @@ func (r *Reconciler) announce(t *v1beta1.Trial, v verdict) {
 	case v1beta1.ConditionFailed:
 		r.Events.Normal(t, v1beta1.ReasonJobFailed, "Job %s has failed. %s", t.Name, v.message)
 		r.Metrics.TrialsFailed.WithLabelValues(t.Namespace).Inc()
-	case v1beta1.ConditionEarlyStopped:
-		r.Events.Normal(t, v1beta1.ReasonTrialEarlyStopped, "%s", v.message)
+	case v1beta1.ConditionEarlyStopped, v1beta1.ConditionKilled:
+		r.Events.Normal(t, v.reason, "%s", v.message)
 	case v1beta1.ConditionMetricsUnavailable:
 		r.Events.Warning(t, v1beta1.ReasonMetricsUnavailable, "Metrics are not available for Job %s", t.Name)
 		r.Metrics.TrialsMetricsUnavailable.WithLabelValues(t.Namespace).Inc()

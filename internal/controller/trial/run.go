@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,6 +87,14 @@ func build(t *v1beta1.Trial, kind schema.GroupVersionKind) (client.Object, error
 	}
 	labels[v1beta1.LabelTrial] = t.Name // the cache holds run objects by this label
 	object.SetLabels(labels)
+	if t.Status.Retries > 0 {
+		annotations := object.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[v1beta1.AnnotationAttempt] = strconv.Itoa(int(t.Status.Retries))
+		object.SetAnnotations(annotations)
+	}
 	run := newRun(kind)
 	if _, ok := run.(*unstructured.Unstructured); ok {
 		return object, nil

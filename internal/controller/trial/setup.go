@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -35,6 +38,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		Named(Name).
 		For(&v1beta1.Trial{}).
 		Owns(&batchv1.Job{}).
+		Watches(&v1beta1.Experiment{}, r.onExperiment()).
 		WithOptions(workers.Options(config.Concurrency))
 	if store, ok := config.Store.(observation.Announcer); ok {
 		b.WatchesRawSource(r.reports(store))
@@ -59,6 +63,34 @@ func (r *Reconciler) reports(store observation.Announcer) source.Source {
 		context.AfterFunc(ctx, stop)
 		return nil
 	})
+}
+
+// onExperiment reconciles the trials of an experiment that has another order for
+// them.
+func (r *Reconciler) onExperiment() handler.EventHandler {
+	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		before, wasOne := e.ObjectOld.(*v1beta1.Experiment)
+		after, isOne := e.ObjectNew.(*v1beta1.Experiment)
+		if !wasOne || !isOne {
+			return
+		}
+		was, _ := orderOf(before)
+		if is, _ := orderOf(after); is == was {
+			return
+		}
+		var trials v1beta1.TrialList
+		err := r.client.List(ctx, &trials, client.InNamespace(after.Namespace),
+			client.MatchingLabels{v1beta1.LabelExperiment: after.Name}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			r.Events.Warning(after, v1beta1.ReasonReconcileError, "Failed to list trials: %v", err)
+			return
+		}
+		for i := range trials.Items {
+			if t := &trials.Items[i]; !t.IsCompleted() {
+				q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(t)})
+			}
+		}
+	}}
 }
 
 // Slim drops, from objects that enter a cache, what reconcilers never read:

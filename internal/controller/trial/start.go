@@ -24,7 +24,7 @@ const disputeRetry = time.Second
 
 // start creates the run object that the cache does not have.
 func (r *Reconciler) start(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind) (time.Duration, error) {
-	if t.Status.Conditions.IsTrue(v1beta1.ConditionRunning) {
+	if t.Status.StartTime != nil {
 		if there, err := r.restart(ctx, t, kind); there || err != nil {
 			return 0, err
 		}
@@ -63,9 +63,9 @@ func isKindMissing(err error) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind != "namespaces"
 }
 
-// restart prepares for a second run, where the cache lacks the run object of a
+// restart prepares for another run, where the cache lacks the run object of a
 // trial that ran already. It asks the API server; there says that the object
-// exists after all. What the first run reported is forgotten.
+// exists after all. What earlier runs reported is forgotten.
 func (r *Reconciler) restart(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind) (there bool, err error) {
 	run, err := find(ctx, r.live, t, kind)
 	if err != nil || run != nil {

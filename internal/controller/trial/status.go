@@ -42,17 +42,21 @@ func judge(o trialtemplate.Outcome, observed bool) verdict {
 	return v
 }
 
-// messageLimit bounds the message of a rejection, in bytes: an API server's
-// error can name every field of a run object.
+// messageLimit bounds a message that holds the text of others, in bytes: an API
+// server's error can name every field of a run object.
 const messageLimit = 2048
 
 // reject is the verdict on a trial whose run object cannot be created.
 func reject(format string, args ...any) verdict {
-	message := "Trial has failed: " + fmt.Sprintf(format, args...)
-	if len(message) > messageLimit {
-		message = strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
+	return verdict{v1beta1.ConditionFailed, v1beta1.ReasonTrialFailed, shorten("Trial has failed: " + fmt.Sprintf(format, args...))}
+}
+
+// shorten cuts a message that holds the text of others.
+func shorten(message string) string {
+	if len(message) <= messageLimit {
+		return message
 	}
-	return verdict{v1beta1.ConditionFailed, v1beta1.ReasonTrialFailed, message}
+	return strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
 }
 
 // begin writes into a status that the run object was created at the time since.

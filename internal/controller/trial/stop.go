@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,6 +23,9 @@ import (
 // long, less often.
 func (r *Reconciler) look(ctx context.Context, t *v1beta1.Trial) (decision earlystopping.Decision, again time.Duration, err error) {
 	e, err := r.experimentOf(ctx, t)
+	if e != nil && e.Spec.EarlyStopping == nil {
+		e = nil
+	}
 	if err != nil || t.Spec.Objective == nil || (len(t.Spec.EarlyStoppingRules) == 0 && e == nil) {
 		return decision, 0, err
 	}
@@ -43,8 +45,7 @@ func (r *Reconciler) look(ctx context.Context, t *v1beta1.Trial) (decision early
 	return decision, r.ObservationInterval, err
 }
 
-// experimentOf returns the experiment of a trial if it stops trials early, else
-// nil.
+// experimentOf returns the experiment of a trial, nil where it has none.
 func (r *Reconciler) experimentOf(ctx context.Context, t *v1beta1.Trial) (*v1beta1.Experiment, error) {
 	owner := metav1.GetControllerOf(t)
 	if owner == nil || owner.Kind != v1beta1.ExperimentKind {
@@ -52,28 +53,35 @@ func (r *Reconciler) experimentOf(ctx context.Context, t *v1beta1.Trial) (*v1bet
 	}
 	e := &v1beta1.Experiment{}
 	err := r.client.Get(ctx, types.NamespacedName{Namespace: t.Namespace, Name: owner.Name}, e, client.UnsafeDisableDeepCopy)
-	if err != nil || e.UID != owner.UID || e.Spec.EarlyStopping == nil {
+	if err != nil || e.UID != owner.UID {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return e, nil
 }
 
-// stopEarly writes down that the trial is to be stopped, with what it has
-// reported so far, and begins to end its run. From then on the trial ends as
-// EarlyStopped, whatever its run makes of it.
+// stopEarly begins to end a trial that is not worth going on.
 func (r *Reconciler) stopEarly(ctx context.Context, t *v1beta1.Trial, run client.Object, d earlystopping.Decision) error {
-	seen, err := observe(ctx, r.Store, t)
-	if err != nil {
-		return err
-	}
+	return r.end(ctx, t, run, func(now metav1.Time) { t.Status.Stop(now, d.Step, d.Why) })
+}
+
+// end writes down that the trial is to be stopped, by decide, with what it has
+// reported so far, and begins to end its run, if it has one. From then on the
+// trial ends as was decided, whatever its run makes of it.
+func (r *Reconciler) end(ctx context.Context, t *v1beta1.Trial, run client.Object, decide func(now metav1.Time)) error {
 	now := metav1.NewTime(r.Clock.Now())
-	begin(&t.Status, run.GetCreationTimestamp(), now)
-	t.Status.Observation = seen
-	t.Status.Stop(now, d.Step, d.Why)
-	if err := r.write(ctx, t, now.Time); err != nil {
+	if run != nil {
+		seen, err := observe(ctx, r.Store, t)
+		if err != nil {
+			return err
+		}
+		begin(&t.Status, run.GetCreationTimestamp(), now)
+		t.Status.Observation = seen
+	}
+	decide(now)
+	if err := r.write(ctx, t, now.Time); err != nil || run == nil {
 		return err
 	}
-	_, err = r.halt(ctx, t, t.Spec.RunSpec.GroupVersionKind(), run)
+	_, err := r.halt(ctx, t, t.Spec.RunSpec.GroupVersionKind(), run)
 	return err
 }
 
@@ -94,10 +102,20 @@ func (r *Reconciler) wait(ctx context.Context, t *v1beta1.Trial, kind schema.Gro
 	return 0, r.conclude(ctx, t, run, stopped(t))
 }
 
-// stopped is the verdict on a trial that was stopped early.
+// stopped is the verdict on a trial that was stopped.
 func stopped(t *v1beta1.Trial) verdict {
 	v := verdict{v1beta1.ConditionEarlyStopped, v1beta1.ReasonTrialEarlyStopped, "Trial is early stopped"}
-	if c := t.Status.Conditions.Get(v1beta1.ConditionEarlyStopped); c != nil && c.Status == corev1.ConditionFalse && c.Message != "" {
+	c := t.Stopping()
+	if c == nil { // Katib's collector decided it
+		return v
+	}
+	switch c.Type {
+	case v1beta1.ConditionKilled:
+		v = verdict{v1beta1.ConditionKilled, v1beta1.ReasonTrialKilled, "Trial is killed"}
+	case v1beta1.ConditionFailed:
+		v = verdict{v1beta1.ConditionFailed, v1beta1.ReasonTrialTimeLimitExceeded, "Trial has failed"}
+	}
+	if c.Message != "" {
 		v.message += ": " + c.Message
 	}
 	return v
