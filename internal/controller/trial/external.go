@@ -21,6 +21,10 @@ import (
 // stands where others have a run object.
 func (r *Reconciler) advanceExternal(ctx context.Context, t *v1beta1.Trial) (time.Duration, error) {
 	leased := t.Status.Lease != nil && t.Status.Lease.ID != ""
+	left, err := r.boundExternal(ctx, t, leased)
+	if err != nil || left < 0 {
+		return 0, err
+	}
 	switch {
 	case t.IsCompleted() && !t.IsStopping():
 		r.memory.forget(t)
@@ -38,11 +42,40 @@ func (r *Reconciler) advanceExternal(ctx context.Context, t *v1beta1.Trial) (tim
 		return wait, nil // its program has yet to hear of it
 	case wait > 0:
 		again, err := r.followExternal(ctx, t)
-		return soonest(wait, again), err
+		return soonest(wait, again, left), err
 	case t.IsStopping():
 		return 0, r.concludeExternal(ctx, t)
 	}
 	return 0, r.release(ctx, t)
+}
+
+// boundExternal stops a trial whose experiment has ended or whose program takes
+// too long, and returns how long it may go on, 0 without a bound, less than 0
+// when it was stopped. Its program hears of it when it reports.
+func (r *Reconciler) boundExternal(ctx context.Context, t *v1beta1.Trial, leased bool) (time.Duration, error) {
+	if t.IsCompleted() || t.IsStopping() || leased && t.Status.Lease.Outcome != "" {
+		return 0, nil
+	}
+	e, err := r.experimentOf(ctx, t)
+	if err != nil {
+		return 0, err
+	}
+	s := situation{now: r.Clock.Now(), limit: timeLimit(t), run: &runState{outcome: trialtemplate.Running}}
+	if leased {
+		s.run.started = taken(t).CreationTimestamp.Time
+	}
+	var why string
+	s.order, why = orderOf(e)
+	step, left := decide(s)
+	switch step {
+	case stepKill:
+		t.Status.StopAs(metav1.NewTime(s.now), v1beta1.ConditionKilled, why)
+	case stepExpire:
+		t.Status.StopAs(metav1.NewTime(s.now), v1beta1.ConditionFailed, tooLong(t))
+	default: // a program cannot be suspended
+		return left, nil
+	}
+	return -1, r.write(ctx, t, s.now)
 }
 
 // taken stands for the run object of a trial: it began when the trial was

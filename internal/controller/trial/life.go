@@ -47,10 +47,7 @@ func (r *Reconciler) move(ctx context.Context, t *v1beta1.Trial, kind schema.Gro
 	case stepKill:
 		err = r.end(ctx, t, run, func(now metav1.Time) { t.Status.StopAs(now, v1beta1.ConditionKilled, why) })
 	case stepExpire:
-		limit := time.Duration(*t.Spec.TimeLimitSeconds) * time.Second
-		err = r.end(ctx, t, run, func(now metav1.Time) {
-			t.Status.StopAs(now, v1beta1.ConditionFailed, fmt.Sprintf("its run took longer than its time limit of %s", limit))
-		})
+		err = r.end(ctx, t, run, func(now metav1.Time) { t.Status.StopAs(now, v1beta1.ConditionFailed, tooLong(t)) })
 	case stepSuspend:
 		again, err = r.suspend(ctx, t, kind, run)
 	case stepResume:
@@ -61,10 +58,7 @@ func (r *Reconciler) move(ctx context.Context, t *v1beta1.Trial, kind schema.Gro
 
 // read is the situation of a trial, but for its experiment's order.
 func (r *Reconciler) read(t *v1beta1.Trial, run client.Object) (situation, trialtemplate.Outcome, error) {
-	s := situation{now: r.Clock.Now(), failures: int(t.Status.Retries), retries: int(t.Spec.MaxRetryCount)}
-	if t.Spec.TimeLimitSeconds != nil {
-		s.limit = time.Duration(*t.Spec.TimeLimitSeconds) * time.Second
-	}
+	s := situation{now: r.Clock.Now(), limit: timeLimit(t), failures: int(t.Status.Retries), retries: int(t.Spec.MaxRetryCount)}
 	running := t.Status.Conditions.Get(v1beta1.ConditionRunning)
 	if running != nil && running.Reason == v1beta1.ReasonTrialRetrying {
 		s.failed = running.LastUpdateTime.Time
@@ -85,6 +79,19 @@ func (r *Reconciler) read(t *v1beta1.Trial, run client.Object) (situation, trial
 		started:   started(run, running),
 	}
 	return s, outcome, nil
+}
+
+// timeLimit is how long a run of a trial may take, 0 for no bound.
+func timeLimit(t *v1beta1.Trial) time.Duration {
+	if t.Spec.TimeLimitSeconds == nil {
+		return 0
+	}
+	return time.Duration(*t.Spec.TimeLimitSeconds) * time.Second
+}
+
+// tooLong says why a trial is stopped whose run took longer than that.
+func tooLong(t *v1beta1.Trial) string {
+	return fmt.Sprintf("its run took longer than its time limit of %s", timeLimit(t))
 }
 
 // started is when a run object began to work, zero while it has not. Jobs tell;

@@ -121,10 +121,13 @@ func stopped(t *v1beta1.Trial) verdict {
 	return v
 }
 
-// soonest is the lesser of two waits, where 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || (b != 0 && b < a) {
-		return b
+// soonest is the least of some waits, of which 0 is none.
+func soonest(waits ...time.Duration) time.Duration {
+	least := time.Duration(0)
+	for _, w := range waits {
+		if w > 0 && (least == 0 || w < least) {
+			least = w
+		}
 	}
-	return a
+	return least
 }
