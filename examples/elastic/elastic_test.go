@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package elastic holds a training whose workers come and go. It has no Go code of its own: its test runs the workers
+// below their agents, and kills some.
+package elastic
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"diwan.dev/diwan/internal/elasticcmd"
+)
+
+// TestMain lets the test binary be the agent.
+func TestMain(m *testing.M) {
+	if os.Getenv("DIWAN_TEST_ELASTIC") == "" {
+		os.Exit(m.Run())
+	}
+	var exit *elasticcmd.ExitError
+	if err := elasticcmd.New(elasticcmd.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}).Execute(); errors.As(err, &exit) {
+		os.Exit(exit.Code)
+	} else if err != nil {
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// job is some workers of one training, each a process below an agent.
+type job struct {
+	t       *testing.T
+	dir     string
+	seed    string
+	args    []string
+	workers map[string]*exec.Cmd
+	runs    int
+}
+
+func newJob(t *testing.T, args ...string) *job {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("python3 is not installed")
+		}
+		t.Skip("python3 is not installed")
+	}
+	return &job{t: t, dir: t.TempDir(), seed: freeAddress(t), args: args, workers: map[string]*exec.Cmd{}}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// start runs a worker. w0 founds, and is the seed of the others; others is another seed, for when w0 is gone.
+func (j *job) start(name string) *exec.Cmd {
+	j.t.Helper()
+	gossip := "127.0.0.1:0"
+	if name == "w0" {
+		gossip = j.seed
+	}
+	args := []string{"agent", "--job", "digits", "--name", name, "--founder", "w0", "--gossip", gossip, "--seed", j.seed, "--", "python3", "train.py"}
+	command := exec.Command(os.Args[0], append(args, j.args...)...)
+	command.Env = append(os.Environ(), "DIWAN_TEST_ELASTIC=1", "DIWAN_ELASTIC_HOST=127.0.0.1", "PYTHONUNBUFFERED=1")
+	j.runs++
+	log, err := os.Create(filepath.Join(j.dir, fmt.Sprintf("%s.%02d.log", name, j.runs)))
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	defer log.Close()
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		j.t.Fatal(err)
+	}
+	j.t.Cleanup(func() { // killing the agent ends the worker
+		command.Process.Signal(syscall.SIGCONT)
+		command.Process.Kill()
+		command.Wait()
+		if j.t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			j.t.Logf("%s:\n%s", filepath.Base(log.Name()), text)
+		}
+	})
+	j.workers[name] = command
+	return command
+}
+
+// finish waits until all that run end well.
+func (j *job) finish(limit time.Duration) {
+	j.t.Helper()
+	timer := time.AfterFunc(limit, func() {
+		for _, w := range j.workers {
+			w.Process.Kill()
+		}
+	})
+	defer timer.Stop()
+	for name, w := range j.workers {
+		if err := w.Wait(); err != nil {
+			j.t.Fatalf("worker %s: %v (all must end within %v)", name, err, limit)
+		}
+	}
+}
+
+var (
+	epochLine = regexp.MustCompile(`(?m)^epoch=(\d+) loss=([0-9.]+) samples=(\d+) once=(\w+)$`)
+	viewLine  = regexp.MustCompile(`(?m)^view=(\d+) rank=(\d+) of=(\d+) `)
+)
+
+// epochs reads the loss of each epoch from the logs, and holds the epochs to having had each sample once.
+func (j *job) epochs() map[int]float64 {
+	j.t.Helper()
+	losses := map[int]float64{}
+	for _, text := range j.logs() {
+		for _, match := range epochLine.FindAllStringSubmatch(text, -1) {
+			if match[3] != "1797" || match[4] != "true" {
+				j.t.Errorf("%s: want each of 1797 samples once", match[0])
+			}
+			epoch, _ := strconv.Atoi(match[1])
+			loss, _ := strconv.ParseFloat(match[2], 64)
+			if other, ok := losses[epoch]; ok && math.Abs(other-loss) > 1e-6 {
+				j.t.Errorf("epoch %d has the losses %v and %v", epoch, other, loss)
+			}
+			losses[epoch] = loss
+		}
+	}
+	return losses
+}
+
+func (j *job) logs() []string {
+	paths, _ := filepath.Glob(filepath.Join(j.dir, "*.log"))
+	var texts []string
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// latest is the number and the size of the newest view that some worker has trained in.
+func (j *job) latest() (number, size int) {
+	for _, text := range j.logs() {
+		for _, match := range viewLine.FindAllStringSubmatch(text, -1) {
+			if n, _ := strconv.Atoi(match[1]); n > number {
+				number = n
+				size, _ = strconv.Atoi(match[3])
+			}
+		}
+	}
+	return number, size
+}
+
+// awaitSize waits until a view of the given size is trained in.
+func (j *job) awaitSize(want int) {
+	j.t.Helper()
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		number, size := j.latest()
+		if size == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			j.t.Fatalf("the view %d of %d members is not followed by one of %d", number, size, want)
+		}
+	}
+}
+
+// TestWorkersComeAndGo kills a worker and starts another, again and again, and holds the training to what it would have
+// been without: each sample once in each epoch, and the same loss.
+func TestWorkersComeAndGo(t *testing.T) {
+	t.Parallel()
+	const epochs = 4
+	calm := newJob(t, "--seed=1", fmt.Sprintf("--epochs=%d", epochs))
+	calm.start("w0")
+	calm.finish(2 * time.Minute)
+
+	slow := filepath.Join(t.TempDir(), "slow") // so that it does not end before its workers have been disturbed
+	if err := os.WriteFile(slow, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wild := newJob(t, "--seed=1", fmt.Sprintf("--epochs=%d", epochs), "--pause=0.5", "--pause-while="+slow)
+	random := rand.New(rand.NewPCG(1, 1))
+	for i := range 3 {
+		wild.start(fmt.Sprint("w", i))
+	}
+	wild.awaitSize(3)
+	for i := 3; i < 6; i++ {
+		wild.start(fmt.Sprint("w", i))
+		wild.awaitSize(4)
+		victim := fmt.Sprint("w", 1+random.IntN(i))
+		for wild.workers[victim] == nil {
+			victim = fmt.Sprint("w", 1+random.IntN(i))
+		}
+		wild.workers[victim].Process.Kill()
+		wild.workers[victim].Wait()
+		delete(wild.workers, victim)
+		wild.awaitSize(3)
+	}
+	if err := os.Remove(slow); err != nil {
+		t.Fatal(err)
+	}
+	wild.finish(3 * time.Minute)
+
+	want, got := calm.epochs(), wild.epochs()
+	if len(want) != epochs || len(got) != epochs {
+		t.Fatalf("epochs reported: %v and %v, want %d of each", want, got, epochs)
+	}
+	for epoch := range want {
+		if math.Abs(want[epoch]-got[epoch]) > 1e-4 {
+			t.Errorf("the loss of epoch %d is %v, without disturbance %v", epoch, got[epoch], want[epoch])
+		}
+	}
+	number, _ := wild.latest()
+	t.Logf("%d views; last loss %v, undisturbed %v", number, got[epochs], want[epochs])
+}
