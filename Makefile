@@ -37,10 +37,11 @@ run: build ## Build, then tune the quickstart's classifier on real data
 	bin/diwan run examples/quickstart/experiment.yaml
 
 .PHONY: build
-build: ## Build bin/diwan
+build: ## Build bin/diwan, and what runs in the Pods of trials
 	@echo "building bin/diwan (the first time takes some minutes)" >&2
 	@go mod download
 	@go build -v -ldflags '$(LDFLAGS)' -o bin/diwan ./cmd/diwan 2>&1 | $(COUNT)
+	@go build -ldflags '-s -w' -o bin/ ./cmd/diwan-collector ./cmd/diwan-entry
 
 # Tests start database servers of their own. Where these are not installed, they
 # are skipped, unless CI=true.
@@ -84,7 +85,7 @@ lint: ## Check formatting, vet, staticcheck and generated files
 generate: ## Make deep copies, CRDs and gRPC code again from the API types
 	$(TOOL) controller-gen object:headerFile=tools/header.go.txt paths=./api/...
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
-	go run -C tools ./protogen api/manager/v1beta1/api.proto api/asktell/v1/asktell.proto
+	go run -C tools ./protogen api/manager/v1beta1/api.proto api/asktell/v1/asktell.proto api/observation/v1/store.proto
 
 .PHONY: bench
 bench: build ## Measure start, overhead and scale; writes bench/results

@@ -58,6 +58,22 @@ func (a Ancestry) Trial(ctx context.Context, namespace string, object metav1.Obj
 	return nil, nil
 }
 
+// named returns the trial of a name, nil for none.
+func (a Ancestry) named(ctx context.Context, namespace, name string) (*v1beta1.Trial, error) {
+	if a.Reader == nil {
+		return nil, nil
+	}
+	trial := &v1beta1.Trial{}
+	err := a.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, trial)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot read trial %s/%s, whose Pod this is: %w", namespace, name, err)
+	}
+	return trial, nil
+}
+
 // get reads an owner and reports whether it is there.
 func (a Ancestry) get(ctx context.Context, namespace string, owner *metav1.OwnerReference, into client.Object) (bool, error) {
 	err := a.Reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: owner.Name}, into)

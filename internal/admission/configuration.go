@@ -31,12 +31,15 @@ type Target struct {
 	// Controller is the user name of this module's controllers, whose trials
 	// and suggestions are not asked about. Empty: all are asked about.
 	Controller string
+	// Collectors has the API server ask also about Pods that bear the name of a
+	// trial, so that they get a collector of its metrics.
+	Collectors bool
 }
 
 // Mutating returns the configuration for defaults.
 func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 	policy, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
-	return &admissionregistrationv1.MutatingWebhookConfiguration{
+	c := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
 		Webhooks: []admissionregistrationv1.MutatingWebhook{{
@@ -57,6 +60,15 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 			MatchConditions:         mayBeTrials(),
 		}},
 	}
+	if t.Collectors {
+		of := c.Webhooks[1].DeepCopy()
+		of.Name, of.MatchConditions = "collector.pod.katib.kubeflow.org", nil
+		of.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: v1beta1.LabelTrial, Operator: metav1.LabelSelectorOpExists},
+		}}
+		c.Webhooks = append(c.Webhooks, *of)
+	}
+	return c
 }
 
 // mayBeTrials asks only about Pods that something controls, which is not what

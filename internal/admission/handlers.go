@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -37,6 +38,10 @@ type Config struct {
 	ConfigMaps trialtemplate.ConfigMaps
 	// Ancestry finds the trial that a Pod belongs to.
 	Ancestry Ancestry
+	// Collect, if set, adds what collects a trial's metrics to a Pod of the trial
+	// that is about to be created. An error says why the Pod cannot be. Nil: what
+	// collects them is not in the Pod.
+	Collect func(ctx context.Context, pod *corev1.Pod, trial *v1beta1.Trial) error
 }
 
 // Handlers returns the handler of each path.

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	asktell "diwan.dev/diwan/api/asktell/v1"
+	"diwan.dev/diwan/internal/algorithm"
+	"diwan.dev/diwan/internal/collector/injection"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/dbmanager"
 	"diwan.dev/diwan/internal/dbmanager/access"
@@ -36,6 +38,8 @@ type operatorFlags struct {
 	healthAddress   string
 	reportAddress   string
 	askAddress      string
+	collectorImage  string
+	collectorStore  string
 	leaderElection  bool
 	leaderNamespace string
 }
@@ -76,6 +80,8 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.healthAddress, "health-address", "0", "address of /healthz and /readyz; 0 for none")
 	flags.StringVar(&f.reportAddress, "db-manager-address", "0", "address of Katib's gRPC service DBManager, such as :6789; 0 for none")
 	flags.StringVar(&f.askAddress, "ask-address", "0", "address where programs ask for trials by HTTP, such as :6790; by gRPC they do at that of --db-manager-address; 0 for none")
+	flags.StringVar(&f.collectorImage, "collector-image", "", "image with diwan-collector, of which the Pods of trials get a container; none if empty")
+	flags.StringVar(&f.collectorStore, "collector-db-manager", algorithm.DBManagerAddress, "address of the DBManager as the Pods of trials reach it")
 	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
 	command.MarkFlagDirname("webhook-certs")
@@ -106,6 +112,10 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 		config := operator.DefaultConfig(credentials, store)
 		config.MetricsAddress, config.ProbeAddress = f.metricsAddress, f.healthAddress
 		config.LeaderElection, config.LeaderNamespace = f.leaderElection, f.leaderNamespace
+		if f.collectorImage != "" {
+			collector := injection.DefaultConfig(f.collectorImage, f.collectorStore)
+			config.Collector = &collector
+		}
 		if f.webhookCerts != "" {
 			listener, watch, err := listenTLS(f.webhookAddress, f.webhookCerts)
 			if err != nil {

@@ -2,7 +2,11 @@
 
 package collector
 
-import "time"
+import (
+	"context"
+	"net"
+	"time"
+)
 
 // Config bounds what a collector spends on one stream.
 type Config struct {
@@ -38,6 +42,8 @@ type Config struct {
 	// the most bytes that a page may have.
 	ScrapeInterval, ScrapeTimeout, ScrapePatience time.Duration
 	MaxPage                                       int64
+	// Dial connects to the program that serves the page. Nil: as any program does.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // DefaultConfig returns the bounds for normal use. A fifth of a second is

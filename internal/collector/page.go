@@ -29,7 +29,7 @@ type page struct {
 
 // newPage returns the page that an action describes, on the Pod's address
 // unless the action names a host.
-func newPage(get *corev1.HTTPGetAction, address string, max int64) (*page, error) {
+func newPage(get *corev1.HTTPGetAction, address string, config Config) (*page, error) {
 	port, err := strconv.Atoi(get.Port.String())
 	if err != nil || port < 1 || port > 65535 {
 		return nil, fmt.Errorf("cannot get metrics from port %q: want a number from 1 to 65535", get.Port.String())
@@ -45,7 +45,7 @@ func newPage(get *corev1.HTTPGetAction, address string, max int64) (*page, error
 	if err != nil {
 		return nil, fmt.Errorf("cannot get metrics: %w", err)
 	}
-	p := &page{url: at, max: max, header: http.Header{
+	p := &page{url: at, max: config.MaxPage, header: http.Header{
 		"User-Agent": {"diwan"},
 		"Accept":     {"text/plain;version=0.0.4,*/*;q=0.1"},
 	}}
@@ -54,7 +54,7 @@ func newPage(get *corev1.HTTPGetAction, address string, max int64) (*page, error
 	}
 	p.client = &http.Client{
 		// No proxy, and any certificate, as in a probe of kubelet's.
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, IdleConnTimeout: time.Minute},
+		Transport:     &http.Transport{DialContext: config.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, IdleConnTimeout: time.Minute},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return p, nil

@@ -51,7 +51,7 @@ type answer struct {
 
 // scraper returns the observer of the kind Prometheus.
 func (c *Collector) scraper(spec *Spec, s Subject, stream *Stream) (*scraper, error) {
-	p, err := newPage(spec.Page, s.Address, c.config.MaxPage)
+	p, err := newPage(spec.Page, s.Address, c.config)
 	if err != nil {
 		return nil, err
 	}

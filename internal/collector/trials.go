@@ -4,34 +4,14 @@ package collector
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/observation"
 )
-
-// FromReader returns the Trials that a Kubernetes client or cache reads.
-func FromReader(r client.Reader) Trials { return reader{r} }
-
-type reader struct{ client.Reader }
-
-func (r reader) Spec(ctx context.Context, t observation.Trial) (*Spec, bool, error) {
-	var trial v1beta1.Trial
-	err := r.Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, &trial)
-	if apierrors.IsNotFound(err) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	return SpecOf(&trial), true, nil
-}
 
 // SpecOf returns what is to be collected of a trial.
 func SpecOf(trial *v1beta1.Trial) *Spec {

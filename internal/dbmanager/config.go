@@ -21,6 +21,14 @@ const (
 	Delete Verb = "delete"
 )
 
+// NamespaceKey is the key of the metadata that names the namespace of the trial
+// that a caller means.
+const NamespaceKey = "diwan-namespace"
+
+// Audience is that of the service account tokens by which the Pods of trials
+// are known.
+const Audience = "diwan-metrics"
+
 // Access decides who may do what.
 type Access interface {
 	// Trial returns the trial of a name that the caller of ctx means, if they

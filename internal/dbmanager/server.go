@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
+	wire "diwan.dev/diwan/api/observation/v1"
 	"diwan.dev/diwan/internal/grpcserver"
 	"diwan.dev/diwan/observation"
 )
@@ -35,11 +36,13 @@ func New(c Config) *Server { return &Server{Config: c} }
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	register := func(r grpc.ServiceRegistrar) {
 		v1beta1.RegisterDBManagerServer(r, s)
+		wire.RegisterStoreServer(r, storeServer{Server: s})
 		if s.Beside != nil {
 			s.Beside(r)
 		}
 	}
-	return grpcserver.Serve(ctx, register, s.MaxMessage, []string{v1beta1.DBManager_ServiceDesc.ServiceName}, listeners...)
+	probes := []string{v1beta1.DBManager_ServiceDesc.ServiceName, wire.Store_ServiceDesc.ServiceName}
+	return grpcserver.Serve(ctx, register, s.MaxMessage, probes, listeners...)
 }
 
 // ReportObservationLog stores points of a trial.

@@ -29,6 +29,7 @@ func (c *Cluster) startComponents(ctx context.Context, cfg Config, store observa
 	if err != nil {
 		return err
 	}
+	target.Collectors = cfg.Collector != nil
 	c.onStop(func() { hooks.Close() })
 	// Before the garbage collector starts, which looks for new kinds only every
 	// half minute.
@@ -119,6 +120,7 @@ func (c *Cluster) listenForWebhooks() (net.Listener, admission.Target, error) {
 func (c *Cluster) startOperator(ctx context.Context, cfg Config, store observation.Store, hooks net.Listener) (*operator.Operator, error) {
 	operatorConfig := operator.DefaultConfig(c.as(operatorUser), store)
 	operatorConfig.Webhooks = hooks
+	operatorConfig.Collector = cfg.Collector
 	operatorConfig.Add = func(manager ctrl.Manager) error {
 		return (&claims{client: manager.GetClient(), dir: cfg.Home.Path("volumes")}).setup(manager)
 	}

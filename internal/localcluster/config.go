@@ -4,6 +4,8 @@ package localcluster
 
 import (
 	"time"
+
+	"diwan.dev/diwan/internal/collector/injection"
 )
 
 // Config says how a local cluster is started.
@@ -18,6 +20,9 @@ type Config struct {
 	// Store is where metrics are kept, as package stores reads it. "", the
 	// default, is a file in the home. A home does not remember it.
 	Store string
+	// Collector, if set, gives the Pods of trials a collector, as on a cluster.
+	// Nil, the default: the node collects their metrics.
+	Collector *injection.Config
 	// StopGrace bounds how long a stop waits for containers to end after
 	// SIGTERM before they are killed. Default 5 s.
 	StopGrace time.Duration

@@ -69,7 +69,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	nodeConfig.Client = kube
 	nodeConfig.Network = pods
 	nodeConfig.Images = images
-	nodeConfig.Observers = nodeobserver.For(collector.New(collector.FromReader(op.Reader()), store, collector.DefaultConfig()))
+	if cfg.Collector == nil {
+		nodeConfig.Observers = nodeobserver.For(collector.New(nodeobserver.Trials(op.Reader()), store, collector.DefaultConfig()))
+	}
 	names, err := c.startNames(ctx, kube, pods, logger)
 	if err != nil {
 		listener.Close()

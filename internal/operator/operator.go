@@ -26,6 +26,8 @@ import (
 	"diwan.dev/diwan/internal/admission"
 	"diwan.dev/diwan/internal/algorithm"
 	"diwan.dev/diwan/internal/asktell"
+	"diwan.dev/diwan/internal/collector/injection"
+	"diwan.dev/diwan/internal/collector/injection/registry"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
@@ -49,6 +51,9 @@ type Config struct {
 	// in LeaderNamespace. Default off.
 	LeaderElection  bool
 	LeaderNamespace string
+	// Collector, if set, gives the Pods of trials a collector of their metrics.
+	// Nil: something else collects them.
+	Collector *injection.Config
 	// Dial connects to the algorithm services of users, host:port. Default: as
 	// any program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -105,13 +110,18 @@ func New(cfg Config) (*Operator, error) {
 			return nil, fmt.Errorf("cannot make the operator: %w", err)
 		}
 	}
-	mux := http.NewServeMux()
-	for path, handler := range admission.Handlers(admission.Config{
+	questions := admission.Config{
 		Algorithms: algorithms(),
 		More:       services(algorithm.Directory{Reader: manager.GetAPIReader()}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
 		Ancestry:   admission.Ancestry{Reader: manager.GetAPIReader()},
-	}) {
+	}
+	if cfg.Collector != nil {
+		images := &registry.Registry{Reader: manager.GetAPIReader()}
+		questions.Collect = (&injection.Injector{Config: *cfg.Collector, Images: images}).Pod
+	}
+	mux := http.NewServeMux()
+	for path, handler := range admission.Handlers(questions) {
 		mux.Handle(path, handler)
 	}
 	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping}, nil

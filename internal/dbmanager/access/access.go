@@ -25,7 +25,7 @@ import (
 )
 
 // NamespaceKey is the key of the metadata that names the trial's namespace.
-const NamespaceKey = "diwan-namespace"
+const NamespaceKey = dbmanager.NamespaceKey
 
 // Kubernetes is a [dbmanager.Access]. It needs to get trials, list Pods, and
 // create TokenReviews and SubjectAccessReviews.
@@ -40,6 +40,8 @@ type Kubernetes struct {
 	// Patience is how long a Pod may speak before the API server knows its
 	// address.
 	Patience time.Duration
+
+	reviews reviews
 }
 
 // New returns an Access with a Patience of 5 s: a node writes the address of a
@@ -71,8 +73,11 @@ func (k *Kubernetes) Trial(ctx context.Context, name string, verb dbmanager.Verb
 // verb to it there.
 func (k *Kubernetes) namespace(ctx context.Context, name string, verb dbmanager.Verb) (string, error) {
 	asked := single(ctx, NamespaceKey)
-	if token := single(ctx, "authorization"); token != "" {
-		return k.ofToken(ctx, strings.TrimPrefix(token, "Bearer "), asked, name, verb)
+	if token := strings.TrimPrefix(single(ctx, "authorization"), "Bearer "); token != "" {
+		if isPodToken(token) {
+			return k.ofPodToken(ctx, token, asked, name, verb)
+		}
+		return k.ofToken(ctx, token, asked, name, verb)
 	}
 	from, to, err := addresses(ctx)
 	if err != nil {

@@ -122,6 +122,25 @@ func (b *bench) account(name string, verbs ...string) string {
 	return request.Status.Token
 }
 
+// podToken returns a token of the audience that a Pod of a service account is
+// given.
+func (b *bench) podToken(account, pod, audience string) string {
+	b.t.Helper()
+	p := &corev1.Pod{}
+	if err := b.api.Get(b.t.Context(), client.ObjectKey{Namespace: b.namespace, Name: pod}, p); err != nil {
+		b.t.Fatal(err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:      []string{audience},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod, UID: p.UID},
+	}}
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: account}}
+	if err := b.api.SubResource("token").Create(b.t.Context(), of, request); err != nil {
+		b.t.Fatal(err)
+	}
+	return request.Status.Token
+}
+
 // call is the context of a call from an address, with metadata.
 func call(ctx context.Context, from string, pairs ...string) context.Context {
 	at := func(text string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text)) }
@@ -143,6 +162,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	b.pod("late", "over", "10.250.1.2", corev1.PodRunning, false)
 	b.pod("open", "mine", "10.250.1.3", corev1.PodRunning, true)
 	viewer, editor, nobody := b.account("viewer", "get"), b.account("editor", "get", "update", "delete"), b.account("nobody")
+	collector := b.podToken("default", "runs", dbmanager.Audience)
+	bearer := func(token string, more ...string) context.Context {
+		return call(t.Context(), "10.250.7.7:1", append([]string{"authorization", "Bearer " + token}, more...)...)
+	}
 	const pod, host, owner = "10.250.1.1:40000", "10.250.1.3:40000", "10.250.0.1:40000"
 	for name, c := range map[string]struct {
 		reason string
@@ -153,28 +176,33 @@ func TestWhoMayDoWhat(t *testing.T) {
 		where  string // namespace
 		want   string // in the error
 	}{
-		"OwnTrial":        {"a Pod reports for its trial", call(t.Context(), pod), "mine", dbmanager.Update, codes.OK, b.namespace, ""},
-		"OtherTrial":      {"but for no other, also of a Pod that had the address before", call(t.Context(), pod), "theirs", dbmanager.Update, codes.PermissionDenied, "", "its own trial, \"mine\""},
-		"Reads":           {"it reads others, as early stopping services do", call(t.Context(), pod), "theirs", dbmanager.Get, codes.OK, b.namespace, ""},
-		"ReadsElsewhere":  {"of its namespace alone", call(t.Context(), pod), "elsewhere", dbmanager.Get, codes.NotFound, "", "elsewhere"},
-		"AsksElsewhere":   {"whatever it asks for", call(t.Context(), pod, access.NamespaceKey, other.namespace), "mine", dbmanager.Update, codes.PermissionDenied, "", ""},
-		"Deletes":         {"and deletes nothing", call(t.Context(), pod), "mine", dbmanager.Delete, codes.PermissionDenied, "", ""},
-		"Ended":           {"a trial that ended is complete", call(t.Context(), "10.250.1.2:1"), "over", dbmanager.Update, codes.FailedPrecondition, "", "has ended"},
-		"HostNetwork":     {"an address that Pods share says nothing", call(t.Context(), host), "mine", dbmanager.Update, codes.Unauthenticated, "", "bearer token"},
-		"Stranger":        {"an address of no Pod", call(t.Context(), "10.250.9.9:1"), "mine", dbmanager.Get, codes.Unauthenticated, "", "bearer token"},
-		"Nameless":        {"no trial is named", call(t.Context(), pod), "", dbmanager.Get, codes.InvalidArgument, "", "trial_name"},
-		"Owner":           {"the owner may do everything", call(t.Context(), owner), "theirs", dbmanager.Delete, codes.OK, b.namespace, ""},
-		"OwnerAmbiguous":  {"but must say which of two", call(t.Context(), owner), "mine", dbmanager.Get, codes.FailedPrecondition, "", access.NamespaceKey},
-		"OwnerSays":       {"by metadata", call(t.Context(), owner, access.NamespaceKey, other.namespace), "mine", dbmanager.Get, codes.OK, other.namespace, ""},
-		"OwnerUnknown":    {"nobody has it", call(t.Context(), owner), "unknown", dbmanager.Get, codes.NotFound, "", "unknown"},
-		"OwnerOdd":        {"a name that no object can have", call(t.Context(), owner, access.NamespaceKey, "../.."), "a/b", dbmanager.Get, codes.NotFound, "", "a/b"},
-		"ViewerReads":     {"a token may what RBAC says, in its own namespace", call(t.Context(), host, "authorization", "Bearer "+viewer), "mine", dbmanager.Get, codes.OK, b.namespace, ""},
-		"ViewerReports":   {"and no more", call(t.Context(), host, "authorization", "Bearer "+viewer), "mine", dbmanager.Update, codes.PermissionDenied, "", "viewer"},
-		"ViewerElsewhere": {"nor elsewhere", call(t.Context(), host, "authorization", "Bearer "+viewer, access.NamespaceKey, other.namespace), "mine", dbmanager.Get, codes.PermissionDenied, "", other.namespace},
-		"EditorDeletes":   {"an editor may", call(t.Context(), host, "authorization", "Bearer "+editor), "over", dbmanager.Delete, codes.OK, b.namespace, ""},
-		"EditorReports":   {"report", call(t.Context(), host, "authorization", "Bearer "+editor), "theirs", dbmanager.Update, codes.OK, b.namespace, ""},
-		"Nobody":          {"an account without rights has none", call(t.Context(), host, "authorization", "Bearer "+nobody), "mine", dbmanager.Get, codes.PermissionDenied, "", "nobody"},
-		"Forged":          {"a token that nobody gave out, though the Pod alone might", call(t.Context(), pod, "authorization", "Bearer x"), "mine", dbmanager.Update, codes.Unauthenticated, "", "not valid"},
+		"OwnTrial":          {"a Pod reports for its trial", call(t.Context(), pod), "mine", dbmanager.Update, codes.OK, b.namespace, ""},
+		"OtherTrial":        {"but for no other, also of a Pod that had the address before", call(t.Context(), pod), "theirs", dbmanager.Update, codes.PermissionDenied, "", "its own trial, \"mine\""},
+		"Reads":             {"it reads others, as early stopping services do", call(t.Context(), pod), "theirs", dbmanager.Get, codes.OK, b.namespace, ""},
+		"ReadsElsewhere":    {"of its namespace alone", call(t.Context(), pod), "elsewhere", dbmanager.Get, codes.NotFound, "", "elsewhere"},
+		"AsksElsewhere":     {"whatever it asks for", call(t.Context(), pod, access.NamespaceKey, other.namespace), "mine", dbmanager.Update, codes.PermissionDenied, "", ""},
+		"Deletes":           {"and deletes nothing", call(t.Context(), pod), "mine", dbmanager.Delete, codes.PermissionDenied, "", ""},
+		"Ended":             {"a trial that ended is complete", call(t.Context(), "10.250.1.2:1"), "over", dbmanager.Update, codes.FailedPrecondition, "", "has ended"},
+		"HostNetwork":       {"an address that Pods share says nothing", call(t.Context(), host), "mine", dbmanager.Update, codes.Unauthenticated, "", "bearer token"},
+		"Stranger":          {"an address of no Pod", call(t.Context(), "10.250.9.9:1"), "mine", dbmanager.Get, codes.Unauthenticated, "", "bearer token"},
+		"Nameless":          {"no trial is named", call(t.Context(), pod), "", dbmanager.Get, codes.InvalidArgument, "", "trial_name"},
+		"Owner":             {"the owner may do everything", call(t.Context(), owner), "theirs", dbmanager.Delete, codes.OK, b.namespace, ""},
+		"OwnerAmbiguous":    {"but must say which of two", call(t.Context(), owner), "mine", dbmanager.Get, codes.FailedPrecondition, "", access.NamespaceKey},
+		"OwnerSays":         {"by metadata", call(t.Context(), owner, access.NamespaceKey, other.namespace), "mine", dbmanager.Get, codes.OK, other.namespace, ""},
+		"OwnerUnknown":      {"nobody has it", call(t.Context(), owner), "unknown", dbmanager.Get, codes.NotFound, "", "unknown"},
+		"OwnerOdd":          {"a name that no object can have", call(t.Context(), owner, access.NamespaceKey, "../.."), "a/b", dbmanager.Get, codes.NotFound, "", "a/b"},
+		"ViewerReads":       {"a token may what RBAC says, in its own namespace", call(t.Context(), host, "authorization", "Bearer "+viewer), "mine", dbmanager.Get, codes.OK, b.namespace, ""},
+		"ViewerReports":     {"and no more", call(t.Context(), host, "authorization", "Bearer "+viewer), "mine", dbmanager.Update, codes.PermissionDenied, "", "viewer"},
+		"ViewerElsewhere":   {"nor elsewhere", call(t.Context(), host, "authorization", "Bearer "+viewer, access.NamespaceKey, other.namespace), "mine", dbmanager.Get, codes.PermissionDenied, "", other.namespace},
+		"EditorDeletes":     {"an editor may", call(t.Context(), host, "authorization", "Bearer "+editor), "over", dbmanager.Delete, codes.OK, b.namespace, ""},
+		"EditorReports":     {"report", call(t.Context(), host, "authorization", "Bearer "+editor), "theirs", dbmanager.Update, codes.OK, b.namespace, ""},
+		"Nobody":            {"an account without rights has none", call(t.Context(), host, "authorization", "Bearer "+nobody), "mine", dbmanager.Get, codes.PermissionDenied, "", "nobody"},
+		"Forged":            {"a token that nobody gave out, though the Pod alone might", call(t.Context(), pod, "authorization", "Bearer x"), "mine", dbmanager.Update, codes.Unauthenticated, "", "not valid"},
+		"PodToken":          {"a collector reports for its Pod's trial, from whatever address", bearer(collector), "mine", dbmanager.Update, codes.OK, b.namespace, ""},
+		"PodTokenOther":     {"and for no other", bearer(collector), "theirs", dbmanager.Update, codes.PermissionDenied, "", "its own trial, \"mine\""},
+		"PodTokenElsewhere": {"nor elsewhere", bearer(collector, access.NamespaceKey, other.namespace), "mine", dbmanager.Update, codes.PermissionDenied, "", ""},
+		"PodTokenForged":    {"its signature counts", bearer(collector[:len(collector)-8] + "AAAAAAAA"), "mine", dbmanager.Update, codes.Unauthenticated, "", "not valid"},
+		"OtherAudience":     {"a token for someone else is none", bearer(b.podToken("default", "runs", "vault")), "mine", dbmanager.Update, codes.Unauthenticated, "", "not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

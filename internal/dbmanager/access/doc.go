@@ -9,6 +9,8 @@
 //	who                          is known by                 may
 //	a Pod                        its address                 report for the trial whose label it bears,
 //	                                                         read the trials of its namespace
+//	a Pod with a token of the    TokenReview, which names    as above
+//	audience diwan-metrics       the Pod
 //	the owner of a laptop        the user that the system    everything
 //	                             names for the socket
 //	anyone with a bearer token   TokenReview                 what RBAC lets them do to the Trial:

@@ -28,15 +28,14 @@ func (k *Kubernetes) ofPod(ctx context.Context, at netip.Addr, asked, name strin
 		if asked != "" && asked != pod.Namespace {
 			continue
 		}
-		if verb == dbmanager.Get || verb == dbmanager.Update && pod.Labels[v1beta1.LabelTrial] == name {
+		if mayPod(pod.Labels[v1beta1.LabelTrial], name, verb) {
 			return pod.Namespace, nil
 		}
 	}
 	if len(pods) == 0 {
 		return "", status.Errorf(codes.Unauthenticated, "%s is the address of no Pod of its own: send a bearer token", at)
 	}
-	return "", status.Errorf(codes.PermissionDenied, "Pod %s/%s may not %s the metrics of trial %.300q: it may report for its own trial, %q, and read those of its namespace",
-		pods[0].Namespace, pods[0].Name, verb, name, pods[0].Labels[v1beta1.LabelTrial])
+	return "", notThisPod(pods[0].Namespace, pods[0].Name, pods[0].Labels[v1beta1.LabelTrial], verb, name)
 }
 
 // podsAt returns the Pods that run at an address, which is one. It waits a

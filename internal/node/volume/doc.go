@@ -20,7 +20,9 @@
 // Sharing is what makes the service account token, which nearly every Pod
 // mounts, cost nothing from the second Pod on: one TokenRequest and one
 // directory serve all Pods of a service account. The token is bound to the
-// service account and not to one Pod, and renewed at four fifths of its life.
+// service account and not to one Pod, and renewed at four fifths of its life. A
+// token for an audience that the volume names is bound to the Pod, as kubelet's,
+// and the Pod's own.
 //
 // Content follows its objects: when a Pod starts, ConfigMaps and Secrets are read
 // anew (not more often than once a second each), and a running Pod sees changes

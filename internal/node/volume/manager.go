@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -217,10 +218,15 @@ func onlyToken(v *corev1.Volume) bool {
 // shareKey names the directory of a shared volume after all that its content
 // depends on.
 func shareKey(pod *corev1.Pod, v *corev1.Volume) (string, error) {
-	text, err := json.Marshal(struct {
+	key := struct {
 		Namespace, Account string
+		Pod                types.UID
 		Source             corev1.VolumeSource
-	}{pod.Namespace, pod.Spec.ServiceAccountName, v.VolumeSource})
+	}{Namespace: pod.Namespace, Account: pod.Spec.ServiceAccountName, Source: v.VolumeSource}
+	if bound(v) {
+		key.Pod = pod.UID
+	}
+	text, err := json.Marshal(key)
 	if err != nil {
 		return "", fmt.Errorf("cannot name volume %q: %w", v.Name, err)
 	}

@@ -6,18 +6,31 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
 	"time"
 
 	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// tokenKey names tokens that serve the same purpose.
+// tokenKey names tokens that serve the same purpose. One for an audience of its
+// own names the Pod that it is bound to, by which that audience may know it.
 type tokenKey struct {
 	namespace, account, audience string
 	seconds                      int64
+	pod                          string
+	uid                          types.UID
+}
+
+// bound reports whether a volume has a token that is bound to its Pod.
+func bound(v *corev1.Volume) bool {
+	return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool {
+		return p.ServiceAccountToken != nil && p.ServiceAccountToken.Audience != ""
+	})
 }
 
 // token is a service account token and when it should be replaced.
@@ -34,6 +47,9 @@ func (b *builder) token(ctx context.Context, s *corev1.ServiceAccountTokenProjec
 	}
 	if s.ExpirationSeconds != nil {
 		key.seconds = *s.ExpirationSeconds
+	}
+	if key.audience != "" {
+		key.pod, key.uid = b.pod.Name, b.pod.UID
 	}
 	t, err := b.m.tokenFor(ctx, key)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -62,6 +78,7 @@ func (m *Manager) tokenFor(ctx context.Context, key tokenKey) (token, error) {
 	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &key.seconds}}
 	if key.audience != "" {
 		request.Spec.Audiences = []string{key.audience}
+		request.Spec.BoundObjectRef = &authv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: key.pod, UID: key.uid}
 	}
 	asked := time.Now()
 	got, err := m.cfg.Client.CoreV1().ServiceAccounts(key.namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
@@ -70,6 +87,7 @@ func (m *Manager) tokenFor(ctx context.Context, key tokenKey) (token, error) {
 	}
 	life := min(got.Status.ExpirationTimestamp.Sub(asked), 24*time.Hour)
 	t := token{text: got.Status.Token, renew: asked.Add(life * 4 / 5)}
+	maps.DeleteFunc(m.tokens, func(_ tokenKey, old token) bool { return asked.After(old.renew) })
 	m.tokens[key] = t
 	return t, nil
 }

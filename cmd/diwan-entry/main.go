@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Diwan-entry runs a trial's program in its container on a cluster: see package
+// entry.
+package main
+
+import (
+	"os"
+
+	"diwan.dev/diwan/internal/entry"
+)
+
+func main() { os.Exit(entry.Main(os.Args[1:])) }

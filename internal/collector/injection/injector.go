@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+)
+
+// Injector adds collectors to the Pods that get one.
+type Injector struct {
+	Config
+	// Images looks up what images run.
+	Images Images
+}
+
+// Images tells what images run by themselves.
+type Images interface {
+	// Entrypoint returns what the image of a container of a Pod runs.
+	Entrypoint(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (*Entrypoint, error)
+}
+
+// Pod adds a collector to a Pod of a trial that is about to be created, if its
+// metrics are to be read. An error says why the Pod cannot be created.
+func (i *Injector) Pod(ctx context.Context, pod *corev1.Pod, trial *v1beta1.Trial) error {
+	if trial.IsCompleted() || !Concerns(pod, trial) {
+		return nil
+	}
+	var image *Entrypoint
+	if c := NeedsEntrypoint(pod, trial); c != nil {
+		var err error
+		if image, err = i.Images.Entrypoint(ctx, pod, c); err != nil {
+			return fmt.Errorf("cannot collect what container %s of trial %s prints: the manifest gives it no command, and what its image runs cannot be learnt from the registry: %w; add the command to the manifest", c.Name, trial.Name, err)
+		}
+	}
+	return Inject(pod, trial, i.Config, image)
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	served "github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"diwan.dev/diwan/internal/collector/injection"
+)
+
+// serve runs a registry that wants a password, and counts what it is asked.
+func serve(t *testing.T) (host string, asked *int) {
+	t.Helper()
+	asked = new(int)
+	handler := served.New(served.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked++
+		if user, password, _ := r.BasicAuth(); user != "user" || password != "secret" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), asked
+}
+
+func push(t *testing.T, image string, config v1.Config) {
+	t.Helper()
+	made, err := mutate.Config(empty.Image, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := name.ParseReference(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, made, remote.WithAuth(&authn.Basic{Username: "user", Password: "secret"})); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEntrypoint(t *testing.T) {
+	t.Parallel()
+	host, asked := serve(t)
+	push(t, host+"/team/train:1", v1.Config{Entrypoint: []string{"python"}, Cmd: []string{"train.py"}})
+	push(t, host+"/team/empty:1", v1.Config{})
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pull"}, Type: corev1.SecretTypeDockerConfigJson,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths": {"http://` + host + `/v2/": {"username": "user", "password": "secret"}}}`)},
+	}
+	account := &corev1.ServiceAccount{
+		ObjectMeta:       metav1.ObjectMeta{Namespace: "ns", Name: "default"},
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "missing"}, {Name: "pull"}},
+	}
+	r := &Registry{Reader: fake.NewClientBuilder().WithObjects(secret, account).Build()}
+	ask := func(namespace, image string) (*injection.Entrypoint, error) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}}
+		return r.Entrypoint(t.Context(), pod, &corev1.Container{Image: image})
+	}
+	got, err := ask("ns", host+"/team/train:1")
+	if diff := cmp.Diff(&injection.Entrypoint{Command: []string{"python"}, Args: []string{"train.py"}}, got); err != nil || diff != "" {
+		t.Fatalf("%v: -want +got\n%s", err, diff)
+	}
+	before := *asked
+	if _, err := ask("ns", host+"/team/train:1"); err != nil || *asked != before {
+		t.Errorf("the same again asks the registry %d times, %v", *asked-before, err)
+	}
+	for name, c := range map[string]struct{ reason, namespace, image, want string }{
+		"Secret":  {"another namespace has no secret", "other", host + "/team/train:1", "401"},
+		"Unknown": {"no such image", "ns", host + "/team/none:1", "NAME_UNKNOWN"},
+		"Empty":   {"it runs nothing", "ns", host + "/team/empty:1", "runs nothing by itself"},
+		"Name":    {"no name of an image", "ns", "A B", "could not parse"},
+	} {
+		if _, err := ask(c.namespace, c.image); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %s: %v, want %q", name, c.reason, err, c.want)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Entrypoint(ended, &corev1.Pod{}, &corev1.Container{Image: host + "/team/train:1"}); err == nil {
+		t.Error("it does not heed its context")
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/algorithm"
+	"diwan.dev/diwan/internal/collector/injection"
+	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/internal/localcluster"
+	"diwan.dev/diwan/internal/localcluster/clustertest"
+	"diwan.dev/diwan/observation"
+	"diwan.dev/diwan/observation/sqlite"
+)
+
+// cluster is one whose node collects nothing: the Pods of trials have collectors
+// of their own.
+var cluster = clustertest.Shared{Config: collectInPods}
+
+const image = "example.com/collector"
+
+func TestMain(m *testing.M) { os.Exit(cluster.Run(m)) }
+
+func collectInPods(c *localcluster.Config) {
+	programs := c.Home.Path("programs")
+	for _, program := range []string{"diwan-collector", "diwan-entry"} {
+		if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs+"/", "diwan.dev/diwan/cmd/"+program).CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("cannot build %s: %v\n%s", program, err, out))
+		}
+	}
+	// The collector is no root, and is to find its program.
+	for _, dir := range []string{string(c.Home), programs} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			panic(err)
+		}
+	}
+	table := fmt.Sprintf("images: [{image: %s, path: [%s]}]\n", image, programs)
+	if err := os.WriteFile(c.Home.Path("images.yaml"), []byte(table), 0o600); err != nil {
+		panic(err)
+	}
+	collector := injection.DefaultConfig(image, algorithm.DBManagerAddress)
+	c.Collector = &collector
+}
+
+// lab is a namespace of the cluster.
+type lab struct {
+	t         testing.TB
+	api       client.Client
+	store     observation.Store
+	namespace string
+	home      localcluster.Home
+}
+
+func newLab(t testing.TB) *lab {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("Pods find the DB manager by name only where they have hosts files; this needs root")
+	}
+	c, namespace := cluster.Namespace(t)
+	scheme, err := controller.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.New(c.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := sqlite.Open(t.Context(), c.Home().Path("observations.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &lab{t: t, api: api, store: store, namespace: namespace, home: c.Home()}
+}
+
+// trial creates a trial whose metrics are loss and acc. spec adds to its own, and
+// container describes the primary one, "main".
+func (l *lab) trial(name, spec, container string) {
+	l.t.Helper()
+	t := &v1beta1.Trial{}
+	if err := yaml.Unmarshal([]byte(spec), &t.Spec); err != nil {
+		l.t.Fatal(err)
+	}
+	var main map[string]any
+	if err := yaml.Unmarshal([]byte(container), &main); err != nil {
+		l.t.Fatal(err)
+	}
+	main["name"], main["image"] = "main", "example.com/trial"
+	t.Namespace, t.Name = l.namespace, name
+	t.Spec.RunSpec = &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "Job", "spec": map[string]any{
+		"backoffLimit": int64(0),
+		"template": map[string]any{"spec": map[string]any{
+			"restartPolicy": "Never", "containers": []any{main}, "terminationGracePeriodSeconds": int64(10),
+		}},
+	}}}
+	t.Spec.RetainRun = true
+	t.Spec.PrimaryContainerName = "main"
+	t.Spec.SuccessCondition = `status.conditions.#(type=="Complete")#|#(status=="True")#`
+	t.Spec.FailureCondition = `status.conditions.#(type=="Failed")#|#(status=="True")#`
+	t.Spec.Objective = &v1beta1.ObjectiveSpec{Type: v1beta1.ObjectiveTypeMinimize, ObjectiveMetricName: "loss", AdditionalMetricNames: []string{"acc"}}
+	if err := l.api.Create(l.t.Context(), t); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// ended waits for the end of a trial.
+func (l *lab) ended(name string, limit time.Duration) *v1beta1.Trial {
+	l.t.Helper()
+	t := &v1beta1.Trial{}
+	err := wait.PollUntilContextTimeout(l.t.Context(), 20*time.Millisecond, limit, true, func(ctx context.Context) (bool, error) {
+		err := l.api.Get(ctx, client.ObjectKey{Namespace: l.namespace, Name: name}, t)
+		return err == nil && t.IsCompleted(), err
+	})
+	if err != nil {
+		l.t.Fatalf("trial %s: %v: %+v", name, err, t.Status)
+	}
+	return t
+}
+
+// values are those that a trial has reported of a metric.
+func (l *lab) values(name, metric string) []string {
+	l.t.Helper()
+	points, err := l.store.Points(l.t.Context(), observation.Trial{Namespace: l.namespace, Name: name}, observation.Query{Metric: metric})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var values []string
+	for _, p := range points {
+		values = append(values, p.Value)
+	}
+	return values
+}
+
+// log is the output of a container of a trial.
+func (l *lab) log(name, container string) string {
+	l.t.Helper()
+	var text []byte
+	files, _ := filepath.Glob(l.home.Path("logs", l.namespace+"_"+name+"*", container, "*.log"))
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		text = append(text, b...)
+	}
+	return string(text)
+}
