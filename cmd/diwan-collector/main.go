@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Diwan-collector collects the metrics of a trial from a container of the
+// Command diwan-collector collects the metrics of a trial from a container of the
 // trial's Pod, on a cluster: see package sidecar.
 package main
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Diwan-entry runs a trial's program in its container on a cluster: see package
+// Command diwan-entry runs a trial's program in its container on a cluster: see package
 // entry.
 package main
 

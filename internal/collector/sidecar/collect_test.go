@@ -44,6 +44,11 @@ func TestPodsCollect(t *testing.T) {
 			"", `command: ["true"]`,
 			v1beta1.ConditionMetricsUnavailable, nil, nil,
 		},
+		"stopped": {
+			"a rule stops a trial by what its Pod reports",
+			"earlyStoppingRules: [{name: loss, value: '5', comparison: greater, startStep: 2}]", `command: [sh, -c, "for i in 9 8 7; do echo loss=$i; done; sleep 1000"]`,
+			v1beta1.ConditionEarlyStopped, []string{"9", "8", "7"}, nil,
+		},
 		"text": {
 			"a file that the program writes",
 			fmt.Sprintf(file, "TEXT"), `command: [sh, -c, "echo loss=9; echo loss=1 >/var/log/katib/metrics.log"]`,
