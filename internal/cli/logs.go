@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/follow"
 	"diwan.dev/diwan/internal/cli/progress"
@@ -134,6 +135,8 @@ func placeOfLogs(t *target, v progress.View) string {
 			return experimentLogs(t, v)
 		}
 		name, selector = v.Best.Name, kubeflow.LabelTrial+"="+v.Best.Name
+	} else if v.ID.Kind != "Job" {
+		selector = v1.LabelJobName + "=" + v.ID.Name
 	}
 	switch {
 	case t.local():

@@ -78,6 +78,29 @@ func Jobs() []Job {
 	return []Job{&TFJob{}, &PyTorchJob{}, &MPIJob{}, &XGBoostJob{}, &PaddleJob{}, &JAXJob{}, &MXJob{}}
 }
 
+// NewList returns an empty list of jobs of a job's kind.
+func NewList(of Job) interface {
+	metav1.ListInterface
+	runtime.Object
+} {
+	switch of.(type) {
+	case *TFJob:
+		return &TFJobList{}
+	case *PyTorchJob:
+		return &PyTorchJobList{}
+	case *MPIJob:
+		return &MPIJobList{}
+	case *XGBoostJob:
+		return &XGBoostJobList{}
+	case *PaddleJob:
+		return &PaddleJobList{}
+	case *JAXJob:
+		return &JAXJobList{}
+	default:
+		return &MXJobList{}
+	}
+}
+
 // Traits implements Job.
 func (j *TFJob) Traits() *Traits { return &tfTraits }
 

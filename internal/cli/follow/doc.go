@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package follow watches objects that come to an end (Experiments with their trials, Jobs, Pods)
+// Package follow watches objects that come to an end (Experiments with their trials, Jobs, training jobs, Pods)
 // and tells what it sees as facts for package progress.
 //
 // [Watch] starts informers and returns at once; they list, watch and, when a connection breaks,

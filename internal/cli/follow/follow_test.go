@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
@@ -128,6 +129,33 @@ func TestWorkloads(t *testing.T) {
 	want = progress.Status{Condition: progress.ConditionFailed, Reason: "Error", Message: "container main ended with exit code 3", Ended: noon.Time}
 	if diff := cmp.Diff(want, podStatus(pod)); diff != "" {
 		t.Errorf("pod (-want +got)\n%s", diff)
+	}
+}
+
+func TestTrainingJob(t *testing.T) {
+	t.Parallel()
+	job := &v1.PyTorchJob{
+		Spec: v1.PyTorchJobSpec{PyTorchReplicaSpecs: map[v1.ReplicaType]*v1.ReplicaSpec{v1.Master: {}, v1.Worker: {Replicas: ptr.To[int32](3)}, "Odd": nil}},
+		Status: v1.JobStatus{
+			StartTime: &noon, CompletionTime: &noon,
+			ReplicaStatuses: map[v1.ReplicaType]*v1.ReplicaStatus{v1.Master: {Succeeded: 1}, v1.Worker: {Active: 2, Failed: 1}, "Odd": nil},
+			Conditions: []v1.JobCondition{
+				{Type: v1.JobRunning, Status: corev1.ConditionFalse, Reason: "PyTorchJobRunning"},
+				{Type: v1.JobFailed, Status: corev1.ConditionTrue, Reason: "PyTorchJobFailed", Message: "because"},
+			},
+		},
+	}
+	want := progress.Status{
+		Condition: progress.ConditionFailed, Reason: "PyTorchJobFailed", Message: "because", Started: noon.Time, Ended: noon.Time,
+		Planned: 4, Parallel: 4, Counts: progress.Counts{Running: 2, Succeeded: 1, Failed: 1},
+	}
+	if diff := cmp.Diff(want, trainingStatus(job)); diff != "" {
+		t.Errorf("status (-want +got)\n%s", diff)
+	}
+	for kind, want := range map[string]bool{"PyTorchJob": true, "MPIJob": true, "Trial": false} {
+		if got := Followable("kubeflow.org/v1", kind); got != want {
+			t.Errorf("a %s can be followed: %v, want %v", kind, got, want)
+		}
 	}
 }
 

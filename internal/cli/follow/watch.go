@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
@@ -57,7 +58,7 @@ func Followable(apiVersion, kind string) bool {
 	case kubeflow.GroupVersion.String() + " Experiment", "batch/v1 Job", "v1 Pod":
 		return true
 	}
-	return false
+	return apiVersion == v1.GroupVersion.String() && trainingJob(kind) != nil
 }
 
 // Target is an object to follow, of a kind that is [Followable].
@@ -88,6 +89,10 @@ func Watch(ctx context.Context, c client.WithWatch, targets []Target, facts chan
 			running.Go(func() { f.run(ctx, &batchv1.Job{}, &batchv1.JobList{}, named, nil) })
 		case "Pod":
 			running.Go(func() { f.run(ctx, &corev1.Pod{}, &corev1.PodList{}, named, nil) })
+		default:
+			if training := trainingJob(id.Kind); training != nil {
+				running.Go(func() { f.run(ctx, training, v1.NewList(training), named, nil) })
+			}
 		}
 	}
 	for namespace, ids := range byNamespace(ids) {
@@ -170,6 +175,8 @@ func (f *follower) fact(seen any, initial bool) Fact {
 		status = jobStatus(seen)
 	case *corev1.Pod:
 		status = podStatus(seen)
+	case v1.Job:
+		status = trainingStatus(seen)
 	}
 	return Fact{status: &status}
 }
@@ -183,12 +190,16 @@ func (f *follower) gone(seen any) Fact {
 	case *kubeflow.Trial:
 		return Fact{removed: seen.Name}
 	case *batchv1.Job:
-		// A finished Job or Pod may be cleaned away before its end was seen.
+		// What is finished may be cleaned away before its end was seen.
 		if status := jobStatus(seen); status.Condition != "" {
 			return Fact{status: &status}
 		}
 	case *corev1.Pod:
 		if status := podStatus(seen); status.Condition != "" {
+			return Fact{status: &status}
+		}
+	case v1.Job:
+		if status := trainingStatus(seen); status.Condition != "" {
 			return Fact{status: &status}
 		}
 	}

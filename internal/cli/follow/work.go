@@ -11,13 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
 
 // AddToScheme registers the types that are watched.
 func AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, kubeflow.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, kubeflow.AddToScheme, v1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -47,6 +48,11 @@ func NewWork(object *unstructured.Unstructured, created bool, now time.Time) (*p
 		var pod corev1.Pod
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod)
 		status = podStatus(&pod)
+	default:
+		if training := trainingJob(id.Kind); training != nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, training)
+			status = trainingStatus(training)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s %s/%s as the cluster has it: %w", id.Kind, id.Namespace, id.Name, err)

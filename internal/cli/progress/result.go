@@ -161,7 +161,8 @@ func NewReport(v View) Report {
 			Total: c.Total(), Succeeded: c.Succeeded, Failed: c.Failed, MetricsUnavailable: c.MetricsUnavailable,
 			EarlyStopped: c.EarlyStopped, Killed: c.Killed, Running: c.Running, Pending: c.Pending,
 		}
-	case "Job":
+	case "Pod":
+	default:
 		r.Pods = &PodCounts{Succeeded: c.Succeeded, Failed: c.Failed, Running: c.Running}
 	}
 	if v.Best != nil {
