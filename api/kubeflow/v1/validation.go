@@ -83,8 +83,12 @@ func validateName(j Job) field.ErrorList {
 	return nil
 }
 
-// ReplicaName is the name of a replica's Pod and Service.
+// ReplicaName is the name of a replica's Pod and Service. The one launcher of an
+// MPIJob has no number.
 func ReplicaName(job string, t ReplicaType, index int) string {
+	if t == MPILauncher {
+		return job + "-launcher"
+	}
 	return strings.ReplaceAll(job+"-"+strings.ToLower(string(t))+"-"+strconv.Itoa(index), "/", "-")
 }
 

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
@@ -21,9 +22,9 @@ type plan struct {
 	create         []Replica
 	delete         []*corev1.Pod
 	deleteServices []*corev1.Service
-	objects        bool          // make sure of the framework's objects; else, delete those that end with the job
-	remove         bool          // delete the job itself
-	after          time.Duration // when to look again at the latest; 0: when something changes
+	objects        []client.Object // make sure of these
+	remove         bool            // delete the job itself
+	after          time.Duration   // when to look again at the latest; 0: when something changes
 	events         []event
 }
 
@@ -115,7 +116,6 @@ func (d *decision) advance() {
 		d.status.StartTime = &d.now
 	}
 	d.count()
-	d.objects = true
 	switch reason := d.hopeless(); {
 	case d.f.Done(d.job, d.pods):
 		d.succeed()
@@ -132,6 +132,7 @@ func (d *decision) advance() {
 	}
 	d.leave(d.surplus...)
 	d.deleteLeaving()
+	d.objects = d.f.Objects(d.job, d.pods)
 	d.fill()
 	d.report()
 }

@@ -67,7 +67,6 @@ func (d *decision) end(t v1.JobConditionType, reason, message string) {
 
 // ended cleans up after a job, and in the end deletes it.
 func (d *decision) ended() {
-	d.objects = false
 	policy := d.job.Policy()
 	d.clean(*policy.CleanPodPolicy)
 	for _, s := range d.status.ReplicaStatuses {

@@ -59,7 +59,7 @@ func (plain) Master(v1.Job, Replica) bool                             { return f
 
 // Frameworks returns one of each kind.
 func Frameworks() []Framework {
-	return []Framework{PyTorch{}, TensorFlow{}, XGBoost{}, Paddle{}, JAX{}, MXNet{}}
+	return []Framework{PyTorch{}, TensorFlow{}, XGBoost{}, Paddle{}, JAX{}, MXNet{}, MPI{}}
 }
 
 // first returns the first of the types that a job has replicas of, or the last.

@@ -24,12 +24,14 @@ type reconciler struct {
 	client    client.Client // reads come from the cache
 	live      client.Reader // reads come from the API server
 	writes    freshness.Tracker
+	ensured   contents
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	job := r.framework.New()
 	if err := r.client.Get(ctx, req.NamespacedName, job); err != nil {
+		r.ensured.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.writes.Stale(job) || job.GetDeletionTimestamp() != nil || elsewhere(job) {
@@ -134,6 +136,9 @@ func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
 	}
 	if p.remove {
 		return r.remove(ctx, job)
+	}
+	if err := r.ensure(ctx, job, p.objects); err != nil {
+		return err
 	}
 	for _, replica := range p.createServices {
 		if err := r.create(ctx, job, newService(job, replica), "Service"); err != nil {

@@ -11,12 +11,17 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 )
+
+// kubectlDelivery is the last part of the name of images that put kubectl into
+// the directory $TARGET_DIR, for mpirun to reach other Pods.
+const kubectlDelivery = "kubectl-delivery"
 
 // builtinDiwan is the built-in program: this binary.
 const builtinDiwan = "diwan"
@@ -128,6 +133,9 @@ func (t *Table) find(image string) *Entry {
 	}
 	if repository(image) == "diwan.dev/diwan" {
 		return &Entry{Image: "diwan.dev/diwan", Builtin: builtinDiwan}
+	}
+	if name := repository(image); path.Base(name) == kubectlDelivery {
+		return &Entry{Image: name, Builtin: builtinDiwan, Command: []string{builtinDiwan, "deliver-kubectl"}}
 	}
 	return nil
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+)
+
+// ensure makes sure of a job's objects beside Pods and Services. They are not
+// watched: what was written is remembered, and written again only when it
+// changes, or once after a restart of the process.
+func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Object) error {
+	for _, obj := range objects {
+		text, err := json.Marshal(obj)
+		if err != nil {
+			return fmt.Errorf("cannot encode %T %s: %w", obj, obj.GetName(), err)
+		}
+		key, hash := fmt.Sprintf("%T/%s", obj, obj.GetName()), sha256.Sum256(text)
+		if r.ensured.is(job, key, hash) {
+			continue
+		}
+		if err := r.put(ctx, job, obj); err != nil {
+			return err
+		}
+		r.ensured.set(job, key, hash)
+	}
+	return nil
+}
+
+// put creates an object of a job, or replaces the content of the one that is
+// there. One that does not belong to the job is left alone.
+func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) error {
+	err := r.client.Create(ctx, obj.DeepCopyObject().(client.Object))
+	if err == nil {
+		return nil
+	}
+	kind := fmt.Sprintf("%T", obj)
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot create %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	have := obj.DeepCopyObject().(client.Object)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(obj), have); err != nil {
+		return fmt.Errorf("cannot read %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	if !metav1.IsControlledBy(have, job) {
+		r.Events.Warning(job, "ErrResourceExists", "Resource %q of Kind %q already exists and is not managed by %s", obj.GetName(), kind, job.Traits().Kind)
+		return fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
+	}
+	obj.SetResourceVersion(have.GetResourceVersion())
+	if err := r.client.Update(ctx, obj); err != nil {
+		return fmt.Errorf("cannot update %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
+}
+
+// contents remembers what was written of jobs' objects.
+type contents struct {
+	mu   sync.Mutex
+	jobs map[types.NamespacedName]content
+}
+
+// content is what was written of one job's objects, by their names.
+type content struct {
+	job    types.UID
+	hashes map[string][sha256.Size]byte
+}
+
+func (c *contents) is(job v1.Job, key string, hash [sha256.Size]byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.jobs[client.ObjectKeyFromObject(job)]
+	have, ok := of.hashes[key]
+	return ok && of.job == job.GetUID() && have == hash
+}
+
+func (c *contents) set(job v1.Job, key string, hash [sha256.Size]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := client.ObjectKeyFromObject(job)
+	if c.jobs == nil {
+		c.jobs = map[types.NamespacedName]content{}
+	}
+	if c.jobs[name].job != job.GetUID() {
+		c.jobs[name] = content{job.GetUID(), map[string][sha256.Size]byte{}}
+	}
+	c.jobs[name].hashes[key] = hash
+}
+
+func (c *contents) forget(job types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.jobs, job)
+}
