@@ -83,9 +83,21 @@ func (s situation) course() *verdict {
 	case suspend && !is(v1beta1.ConditionSuspended):
 		return &verdict{v1beta1.ConditionSuspended, v1beta1.ReasonExperimentSuspended, "Experiment is suspended: no more trials are made"}
 	case !suspend && (!is(v1beta1.ConditionRunning) || is(v1beta1.ConditionSuspended)):
-		return &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning, "Experiment is running"}
+		return runs()
 	}
 	return nil
+}
+
+// runs is the verdict on an experiment that goes on.
+func runs() *verdict {
+	return &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentRunning, "Experiment is running"}
+}
+
+// lacksRoom reports whether the experiment says that a quota keeps it from
+// creating more.
+func (s situation) lacksRoom() bool {
+	c := s.experiment.Status.Conditions.Get(v1beta1.ConditionRunning)
+	return c != nil && c.Reason == v1beta1.ReasonExperimentQuotaExceeded
 }
 
 // malformed is the verdict on a spec that admission would have refused.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/freshness"
+	"diwan.dev/diwan/internal/controller/refusal"
 )
 
 // Reconciler moves experiments towards their end. SetupWithManager makes one.
@@ -75,15 +77,51 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment) (reconc
 	if err := r.end(ctx, e, p.end, now); err != nil {
 		return reconcile.Result{}, err
 	}
-	if err := r.create(ctx, s, p.create, now); err != nil {
-		if broken := (templateError{}); errors.As(err, &broken) {
-			_, err = r.record(ctx, s, &verdict{v1beta1.ConditionFailed, v1beta1.ReasonExperimentFailed,
-				"Experiment has failed: " + broken.Error()}, now)
-		}
+	err = r.create(ctx, s, p.create, now)
+	broken := templateError{}
+	switch {
+	case errors.As(err, &broken):
+		_, err = r.record(ctx, s, &verdict{v1beta1.ConditionFailed, v1beta1.ReasonExperimentFailed,
+			"Experiment has failed: " + broken.Error()}, now)
+		return reconcile.Result{}, err
+	case refusal.ByQuota(err):
+		return r.waitForRoom(ctx, s, err, p.wake)
+	case err != nil:
 		return reconcile.Result{}, err
 	}
 	ask, err := r.ask(ctx, s, p.requests, now)
+	if refusal.ByQuota(err) {
+		return r.waitForRoom(ctx, s, err, p.wake)
+	}
+	if err == nil && len(p.create) > 0 && s.lacksRoom() {
+		_, err = r.record(ctx, s, runs(), now)
+	}
 	return reconcile.Result{RequeueAfter: soonest(status, ask, p.wake)}, err
+}
+
+// waitForRoom shows that the namespace's quota has no room for what the
+// experiment is to create, and returns when to try again; the end of a trial may
+// call sooner.
+func (r *Reconciler) waitForRoom(ctx context.Context, s situation, cause error, wake time.Duration) (reconcile.Result, error) {
+	v := &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentQuotaExceeded, shorten("The namespace's quota has no room: " + cause.Error())}
+	since := s.now
+	if s.lacksRoom() {
+		since = s.experiment.Status.Conditions.Get(v1beta1.ConditionRunning).LastUpdateTime.Time
+	} else {
+		r.Events.Warning(s.experiment, v.reason, "%s", v.message)
+	}
+	_, err := r.record(ctx, s, v, s.now)
+	return reconcile.Result{RequeueAfter: soonest(refusal.Patience(s.now.Sub(since)), wake)}, err
+}
+
+// messageLimit bounds a message that holds the text of others, in bytes.
+const messageLimit = 2048
+
+func shorten(message string) string {
+	if len(message) <= messageLimit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:messageLimit-3], "") + "..."
 }
 
 // look reads the situation. It is not ready while the cache lacks what this

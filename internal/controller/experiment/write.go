@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/refusal"
 	"diwan.dev/diwan/internal/controller/trialname"
 )
 
@@ -146,7 +148,22 @@ func (r *Reconciler) create(ctx context.Context, s situation, places []int, now 
 		})
 	}
 	workers.Wait()
-	return errors.Join(errs...)
+	return worst(errs)
+}
+
+// worst joins errors, but for those about a quota where there are others: of
+// these one says all.
+func worst(errs []error) error {
+	var byQuota error
+	others := make([]error, 0, len(errs))
+	for _, err := range errs {
+		if refusal.ByQuota(err) {
+			byQuota = err
+		} else {
+			others = append(others, err)
+		}
+	}
+	return cmp.Or(errors.Join(others...), byQuota)
 }
 
 func (r *Reconciler) createOne(ctx context.Context, s situation, place int, render renderer, now time.Time) error {

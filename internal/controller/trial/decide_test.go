@@ -119,15 +119,6 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
-	t.Parallel()
-	for waited, want := range map[time.Duration]time.Duration{-time.Hour: time.Second, 0: time.Second, time.Minute: 7500 * time.Millisecond, time.Hour: 30 * time.Second} {
-		if got := patience(waited); got != want {
-			t.Errorf("patience(%s) = %s, want %s", waited, got, want)
-		}
-	}
-}
-
 func TestOrderOf(t *testing.T) {
 	t.Parallel()
 	ended := func(c v1beta1.ConditionType, reason string) func(*v1beta1.Experiment) {

@@ -65,6 +65,7 @@ func (r *Reconciler) finalize(ctx context.Context, t *v1beta1.Trial) error {
 	r.Stopping.Forget(t)
 	r.writes.Forget(t.UID)
 	r.memory.forget(t)
+	r.began(t) // it waits no more
 	return nil
 }
 

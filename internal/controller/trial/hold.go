@@ -11,24 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/refusal"
 )
 
 // obstacle is what keeps a trial from running for now: someone can remove it,
 // and then the trial runs as if it had never been there.
 type obstacle struct{ reason, message string }
-
-// How long a trial that is held waits before it looks again: an eighth of the
-// time that it has waited already, within bounds.
-const (
-	holdLeast = time.Second
-	holdMost  = 30 * time.Second
-	holdShare = 8
-)
-
-// patience is how long to wait after waiting so long in vain.
-func patience(waited time.Duration) time.Duration {
-	return min(max(waited/holdShare, holdLeast), holdMost)
-}
 
 // hold writes down why a trial does not run, and returns when to try again.
 func (r *Reconciler) hold(ctx context.Context, t *v1beta1.Trial, o *obstacle) (time.Duration, error) {
@@ -45,7 +33,7 @@ func (r *Reconciler) hold(ctx context.Context, t *v1beta1.Trial, o *obstacle) (t
 			r.Events.Warning(t, o.reason, "%s", o.message)
 		}
 	}
-	return patience(now.Sub(after.Conditions.Get(v1beta1.ConditionRunning).LastTransitionTime.Time)), nil
+	return refusal.Patience(now.Sub(after.Conditions.Get(v1beta1.ConditionRunning).LastTransitionTime.Time)), nil
 }
 
 // held writes an obstacle into a status.

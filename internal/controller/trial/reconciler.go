@@ -30,6 +30,9 @@ type Reconciler struct {
 	watch  *watches
 	writes freshness.Tracker
 	memory memory
+	line   line
+	// again reconciles a trial, once the controller has started.
+	again func(reconcile.Request)
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -140,6 +143,10 @@ func (r *Reconciler) running(ctx context.Context, t *v1beta1.Trial, run client.O
 	if wait := m.since.Add(r.RunningDelay).Sub(now); wait > 0 && !t.Status.Conditions.IsTrue(v1beta1.ConditionRunning) {
 		return wait, nil
 	}
+	if why := r.starved(ctx, run); why != "" {
+		return r.waitForRoom(ctx, t, why)
+	}
+	r.began(t)
 	before := t.Status.DeepCopy()
 	begin(&t.Status, run.GetCreationTimestamp(), metav1.NewTime(now))
 	wait := m.observe.Sub(now)
@@ -190,6 +197,7 @@ func (r *Reconciler) conclude(ctx context.Context, t *v1beta1.Trial, run client.
 		return err
 	}
 	r.memory.forget(t)
+	r.began(t)
 	r.announce(t, v)
 	return r.clean(ctx, t, run)
 }

@@ -39,6 +39,10 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		For(&v1beta1.Trial{}).
 		Owns(&batchv1.Job{}).
 		Watches(&v1beta1.Experiment{}, r.onExperiment()).
+		WatchesRawSource(source.Func(func(_ context.Context, q workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.again = q.Add
+			return nil
+		})).
 		WithOptions(workers.Options(config.Concurrency))
 	if store, ok := config.Store.(observation.Announcer); ok {
 		b.WatchesRawSource(r.reports(store))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/refusal"
 	"diwan.dev/diwan/observation"
 )
 
@@ -37,6 +38,7 @@ func (r *Reconciler) start(ctx context.Context, t *v1beta1.Trial, kind schema.Gr
 	err = r.client.Create(ctx, run)
 	switch {
 	case err == nil:
+		r.began(t)
 		r.Events.Normal(t, v1beta1.ReasonJobCreated, "Job %s has been created", t.Name)
 		return r.RunningDelay, nil
 	case apierrors.IsAlreadyExists(err):
@@ -47,6 +49,8 @@ func (r *Reconciler) start(ctx context.Context, t *v1beta1.Trial, kind schema.Gr
 		return r.dispute(ctx, t, kind, there)
 	case isKindMissing(err): // its definition was removed
 		return r.hold(ctx, t, kindMissing(kind))
+	case refusal.ByPolicy(err):
+		return r.turnedAway(ctx, t, err)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return 0, r.conclude(ctx, t, nil, reject("cannot create %s %s: %v", kind.Kind, t.Name, err))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -39,6 +40,7 @@ type watches struct {
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]bool
+	quota   bool // quotas are watched, or may not be
 	blocked map[schema.GroupVersionKind]finding
 }
 
@@ -131,20 +133,53 @@ func (w *watches) look(ctx context.Context, kind schema.GroupVersionKind) (*obst
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := w.allowed(ctx, mapping.Resource, verbs...)
+	if err != nil {
+		return nil, err
+	}
+	if !allowed {
+		return permissionMissing(mapping.Resource.GroupResource()), nil
+	}
+	return nil, nil
+}
+
+// allowed asks whether all of some verbs are permitted in all namespaces.
+func (w *watches) allowed(ctx context.Context, resource schema.GroupVersionResource, verbs ...string) (bool, error) {
 	for _, verb := range verbs {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Group: mapping.Resource.Group, Version: mapping.Resource.Version, Resource: mapping.Resource.Resource, Verb: verb,
+				Group: resource.Group, Version: resource.Version, Resource: resource.Resource, Verb: verb,
 			},
 		}}
-		if err := w.manager.GetClient().Create(ctx, review, &client.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("cannot ask for permissions: %w", err)
+		if err := w.manager.GetClient().Create(ctx, review); err != nil {
+			return false, fmt.Errorf("cannot ask for permissions: %w", err)
 		}
 		if !review.Status.Allowed {
-			return permissionMissing(mapping.Resource.GroupResource()), nil
+			return false, nil
 		}
 	}
-	return nil, nil
+	return true, nil
+}
+
+// quotas begins to watch ResourceQuotas, where that is permitted: only a cluster
+// in which a trial met one needs it.
+func (w *watches) quotas(ctx context.Context, handler handler.TypedEventHandler[*corev1.ResourceQuota, reconcile.Request]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.quota {
+		return nil
+	}
+	allowed, err := w.allowed(ctx, corev1.SchemeGroupVersion.WithResource("resourcequotas"), "list", "watch")
+	if err != nil {
+		return err
+	}
+	if allowed {
+		if err := w.controller.Watch(source.Kind(w.manager.GetCache(), &corev1.ResourceQuota{}, handler)); err != nil {
+			return fmt.Errorf("cannot watch quotas: %w", err)
+		}
+	}
+	w.quota = true
+	return nil
 }
 
 func kindMissing(kind schema.GroupVersionKind) *obstacle {

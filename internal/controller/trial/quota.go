@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/refusal"
+)
+
+// turnedAway holds a trial whose run object the API server refuses by a rule.
+func (r *Reconciler) turnedAway(ctx context.Context, t *v1beta1.Trial, err error) (time.Duration, error) {
+	if !refusal.ByQuota(err) {
+		return r.hold(ctx, t, &obstacle{v1beta1.ReasonRunForbidden, shorten("The API server refuses the run object: " + err.Error())})
+	}
+	return r.waitForRoom(ctx, t, err.Error())
+}
+
+// waitForRoom holds a trial until its namespace's quota has room.
+func (r *Reconciler) waitForRoom(ctx context.Context, t *v1beta1.Trial, why string) (time.Duration, error) {
+	if err := r.watch.quotas(ctx, r.onQuota()); err != nil {
+		return 0, err
+	}
+	r.line.join(client.ObjectKeyFromObject(t))
+	return r.hold(ctx, t, &obstacle{v1beta1.ReasonRunQuotaExceeded, shorten("The namespace's quota has no room: " + why)})
+}
+
+// began takes a trial out of the line; there may be room for the next as well.
+func (r *Reconciler) began(t *v1beta1.Trial) {
+	if r.line.leave(client.ObjectKeyFromObject(t)) {
+		r.callNext(t.Namespace)
+	}
+}
+
+// callNext reconciles the trial that has waited longest for room.
+func (r *Reconciler) callNext(namespace string) {
+	if next, ok := r.line.first(namespace); ok && r.again != nil {
+		r.again(reconcile.Request{NamespacedName: next})
+	}
+}
+
+// onQuota calls the first trial of the line when a quota has room again.
+func (r *Reconciler) onQuota() handler.TypedEventHandler[*corev1.ResourceQuota, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.ResourceQuota, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.ResourceQuota], _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if refusal.Frees(e.ObjectOld, e.ObjectNew) {
+				r.callNext(e.ObjectNew.Namespace)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.ResourceQuota], _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			r.callNext(e.Object.Namespace)
+		},
+	}
+}
+
+// starved says why a Job has no Pods, "" where it has some or not for want of
+// room. The Job's own controller tries again.
+func (r *Reconciler) starved(ctx context.Context, run client.Object) string {
+	job, ok := run.(*batchv1.Job)
+	if !ok || job.Spec.Suspend != nil && *job.Spec.Suspend || job.Status.StartTime == nil {
+		return ""
+	}
+	s := &job.Status
+	if s.Active+s.Succeeded+s.Failed > 0 || s.Terminating != nil && *s.Terminating > 0 {
+		return ""
+	}
+	var events corev1.EventList
+	err := r.live.List(ctx, &events, client.InNamespace(job.Namespace), client.MatchingFieldsSelector{Selector: fields.Set{
+		"involvedObject.uid": string(job.UID), "reason": "FailedCreate",
+	}.AsSelector()})
+	if err != nil {
+		return "" // it is a help, and may not be permitted
+	}
+	for _, e := range events.Items {
+		if refusal.IsQuotaText(e.Message) {
+			return e.Message
+		}
+	}
+	return ""
+}
