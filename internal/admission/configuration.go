@@ -42,14 +42,14 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 	c := &admissionregistrationv1.MutatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+		Webhooks: append(trainerMutating(t), admissionregistrationv1.MutatingWebhook{
 			Name:                    "defaulter.experiment.katib.kubeflow.org",
 			ClientConfig:            t.client(PathMutateExperiment),
 			Rules:                   rules(v1beta1.Version, "experiments"),
 			FailurePolicy:           &policy,
 			SideEffects:             &none,
 			AdmissionReviewVersions: []string{"v1"},
-		}, {
+		}, admissionregistrationv1.MutatingWebhook{
 			Name:                    "mutator.pod.katib.kubeflow.org",
 			ClientConfig:            t.client(PathMutatePod),
 			Rules:                   podRules(),
@@ -58,7 +58,7 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 			AdmissionReviewVersions: []string{"v1"},
 			NamespaceSelector:       t.Namespaces,
 			MatchConditions:         mayBeTrials(),
-		}},
+		}),
 	}
 	if t.Collectors {
 		of := c.Webhooks[1].DeepCopy()
@@ -118,7 +118,7 @@ func Validating(t Target) *admissionregistrationv1.ValidatingWebhookConfiguratio
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingWebhookConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{Name: ConfigurationName},
-		Webhooks:   hooks,
+		Webhooks:   append(hooks, trainerValidating(t)...),
 	}
 }
 

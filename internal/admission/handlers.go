@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -42,6 +43,8 @@ type Config struct {
 	// that is about to be created. An error says why the Pod cannot be. Nil: what
 	// collects them is not in the Pod.
 	Collect func(ctx context.Context, pod *corev1.Pod, trial *v1beta1.Trial) error
+	// Reader reads the runtimes that TrainJobs name. TrainJobs need it.
+	Reader client.Reader
 }
 
 // Handlers returns the handler of each path.
@@ -55,6 +58,9 @@ func Handlers(c Config) map[string]http.Handler {
 		PathValidateSuggestion: handler(validateSuggestion),
 	}
 	maps.Copy(handlers, trainingJobs())
+	for path, f := range c.trainerHandlers() {
+		handlers[path] = handler(f)
+	}
 	return handlers
 }
 

@@ -31,8 +31,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	jobsets "diwan.dev/diwan/api/jobset/v1alpha2"
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/controller/experiment"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/suggestion"
@@ -54,6 +56,9 @@ type Options struct {
 	// Dial connects to the algorithm services of users. Default: as any
 	// program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Without names kinds for which the cluster has controllers of its own:
+	// TrainJobs, JobSets. Default: none.
+	Without []string
 	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
 	Registerer prometheus.Registerer
 }
@@ -69,6 +74,11 @@ func NewScheme() (*runtime.Scheme, error) {
 	}
 	if err := v1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("cannot add the kinds of training: %w", err)
+	}
+	for _, add := range []func(*runtime.Scheme) error{trainer.AddToScheme, jobsets.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot add the kinds of TrainJobs: %w", err)
+		}
 	}
 	return scheme, nil
 }
@@ -131,7 +141,10 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err := trial.SetupWithManager(mgr, ofTrials); err != nil {
 		return err
 	}
-	return setupTrainingJobs(mgr, o)
+	if err := setupTrainingJobs(mgr, o); err != nil {
+		return err
+	}
+	return setupTrainJobs(mgr, o)
 }
 
 // setupTrainingJobs adds the reconcilers of training jobs to a manager.

@@ -16,6 +16,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/config/crd"
 	"diwan.dev/diwan/internal/admission"
 	"diwan.dev/diwan/internal/operator"
@@ -76,13 +77,16 @@ func (c *Cluster) installResources(ctx context.Context, target admission.Target)
 	if err := installResources(ctx, direct, definitions, append(dbManagerService(c.plan), admission.Mutating(target), admission.Validating(target))...); err != nil {
 		return err
 	}
-	return c.warm(ctx, definitions)
+	if err := c.warm(ctx, definitions); err != nil {
+		return err
+	}
+	return installRuntimes(ctx, direct)
 }
 
 // newScheme knows the kinds that this package installs.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, storagev1.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, storagev1.AddToScheme, apiextensionsv1.AddToScheme, trainer.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("cannot register kinds: %w", err)
 		}

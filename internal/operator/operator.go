@@ -57,6 +57,9 @@ type Config struct {
 	// Dial connects to the algorithm services of users, host:port. Default: as
 	// any program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Without names the kinds that this Operator leaves to the controllers that
+	// the cluster has for them: controller.TrainJobs, controller.JobSets.
+	Without []string
 	// Add, if set, adds more reconcilers to the same manager.
 	Add func(ctrl.Manager) error
 }
@@ -102,7 +105,7 @@ func New(cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without}); err != nil {
 		return nil, err
 	}
 	if cfg.Add != nil {
@@ -115,6 +118,7 @@ func New(cfg Config) (*Operator, error) {
 		More:       services(algorithm.Directory{Reader: manager.GetAPIReader()}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
 		Ancestry:   admission.Ancestry{Reader: manager.GetAPIReader()},
+		Reader:     manager.GetAPIReader(),
 	}
 	if cfg.Collector != nil {
 		images := &registry.Registry{Reader: manager.GetAPIReader()}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels of runtimes and their templates.
+const (
+	// LabelAncestor, on a Job template of a runtime, says which part of a
+	// TrainJob the template is for: AncestorTrainer, DatasetInitializer or
+	// ModelInitializer.
+	LabelAncestor = "trainer.kubeflow.org/trainjob-ancestor-step"
+	// LabelFramework, on a runtime, names its framework to the SDK.
+	LabelFramework = "trainer.kubeflow.org/framework"
+	// LabelSupport, on a runtime, is "deprecated" for one that is going away.
+	LabelSupport = "trainer.kubeflow.org/support"
+	// SupportDeprecated is the value of LabelSupport that warns.
+	SupportDeprecated = "deprecated"
+)
+
+// Names that runtimes and TrainJobs agree on: of replicated jobs, of their
+// containers, and values of LabelAncestor.
+const (
+	Node               = "node"
+	Launcher           = "launcher"
+	AncestorTrainer    = "trainer"
+	DatasetInitializer = "dataset-initializer"
+	ModelInitializer   = "model-initializer"
+	// InitializerVolume is the volume that initializers fill.
+	InitializerVolume = "initializer"
+)
+
+// DefaultManager is the value of managedBy that stands for the built-in
+// controller; MultiKueue is the only other one that is allowed.
+const (
+	DefaultManager = "trainer.kubeflow.org/trainjob-controller"
+	MultiKueue     = "kueue.x-k8s.io/multikueue"
+)
+
+// Finalizer of a runtime that TrainJobs use.
+const ResourceInUseFinalizer = "trainer.kubeflow.org/resource-in-use"
+
+// The types and reasons of a TrainJob's conditions.
+const (
+	ConditionSuspended = "Suspended"
+	ConditionComplete  = "Complete"
+	ConditionFailed    = "Failed"
+
+	ReasonSuspended           = "Suspended"
+	ReasonResumed             = "Resumed"
+	ReasonRuntimeNotSupported = "TrainingRuntimeNotSupported"
+	ReasonDeadlineExceeded    = "DeadlineExceeded"
+	// ReasonResourcesCreationFailed is the reason of the event about a TrainJob
+	// whose objects cannot be made, and of the condition Failed if they never
+	// can.
+	ReasonResourcesCreationFailed = "TrainJobResourcesCreationFailed"
+)

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OptimizationJob is a search for the best parameters of a TrainJob.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type OptimizationJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What to search. Cannot be changed.
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="OptimizationJobSpec is immutable and cannot be updated after creation"
+	Spec OptimizationJobSpec `json:"spec,omitempty,omitzero"`
+
+	// How it goes.
+	Status *OptimizationJobStatus `json:"status,omitempty,omitzero"`
+}
+
+// OptimizationJobList is what the API server returns for a list.
+// +kubebuilder:object:root=true
+type OptimizationJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []OptimizationJob `json:"items"`
+}
+
+// OptimizationJobSpec says what to search.
+type OptimizationJobSpec struct {
+	// What is wanted: one objective.
+	// +listType=map
+	// +listMapKey=metric
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1
+	Objectives []Objective `json:"objectives,omitempty"`
+
+	// How to search: random, the default, or grid.
+	// +kubebuilder:default={random: {}}
+	SearchAlgorithm *SearchAlgorithm `json:"searchAlgorithm,omitempty"`
+
+	// What may vary.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	Parameters []Parameter `json:"parameters,omitempty"`
+
+	// How many trials to run. Default 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	NumTrials int32 `json:"numTrials,omitempty"`
+
+	// How many of them run at once. Default 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	ParallelTrials int32 `json:"parallelTrials,omitempty"`
+
+	// The TrainJob of each trial. It finds its parameters in the variables
+	// KUBEFLOW_TRAINER_OPT_<NAME>.
+	TrainJobTemplate TrainJobTemplateSpec `json:"trainJobTemplate,omitzero"`
+}
+
+// ObjectiveDirection says what is better.
+// +kubebuilder:validation:Enum=Maximize;Minimize
+type ObjectiveDirection string
+
+// The directions of an objective.
+const (
+	Maximize ObjectiveDirection = "Maximize"
+	Minimize ObjectiveDirection = "Minimize"
+)
+
+// Objective is what is wanted of a metric.
+type Objective struct {
+	// The metric.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Metric string `json:"metric"`
+
+	// Minimize, the default, or Maximize.
+	// +kubebuilder:default=Minimize
+	Direction ObjectiveDirection `json:"direction,omitempty"`
+}
+
+// SearchAlgorithm is how to search: exactly one of its fields.
+// +kubebuilder:validation:XValidation:rule="[has(self.random), has(self.grid)].filter(x, x).size() == 1",message="exactly one of the fields in [random grid] must be set"
+type SearchAlgorithm struct {
+	// At random.
+	Random *RandomAlgorithm `json:"random,omitempty"`
+
+	// All combinations, in order.
+	Grid *GridAlgorithm `json:"grid,omitempty"`
+}
+
+// RandomAlgorithm is search at random.
+type RandomAlgorithm struct {
+	// The seed. One is chosen when it is empty.
+	Seed *int64 `json:"seed,omitempty"`
+}
+
+// GridAlgorithm is search of all combinations.
+type GridAlgorithm struct{}
+
+// Parameter is one thing that may vary.
+type Parameter struct {
+	// Its name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name"`
+
+	// Its values.
+	SearchSpace *SearchSpace `json:"searchSpace,omitempty"`
+}
+
+// SearchSpace is the values of a parameter: exactly one of its fields.
+// +kubebuilder:validation:XValidation:rule="[has(self.uniform), has(self.logUniform), has(self.categorical)].filter(x, x).size() == 1",message="exactly one of the fields in [uniform logUniform categorical] must be set"
+type SearchSpace struct {
+	// A range whose values are equally likely.
+	Uniform *RangeSpace `json:"uniform,omitempty"`
+
+	// A range whose orders of magnitude are equally likely; min is above 0.
+	LogUniform *RangeSpace `json:"logUniform,omitempty"`
+
+	// A list.
+	Categorical *CategoricalSpace `json:"categorical,omitempty"`
+}
+
+// RangeSpace is a range of numbers.
+type RangeSpace struct {
+	// The least value, a decimal number.
+	// +kubebuilder:validation:Pattern="^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+	// +kubebuilder:validation:MaxLength=64
+	Min string `json:"min"`
+
+	// The greatest value, above min.
+	// +kubebuilder:validation:Pattern="^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+	// +kubebuilder:validation:MaxLength=64
+	Max string `json:"max"`
+
+	// Float, the default, or Int.
+	// +kubebuilder:default=Float
+	Type ParameterType `json:"type,omitempty"`
+}
+
+// ParameterType is the type of a range's values.
+// +kubebuilder:validation:Enum=Int;Float
+type ParameterType string
+
+// The types of a range's values.
+const (
+	Int   ParameterType = "Int"
+	Float ParameterType = "Float"
+)
+
+// CategoricalSpace is a list of values.
+type CategoricalSpace struct {
+	// The values.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=64
+	Choices []string `json:"choices,omitempty"`
+}
+
+// TrainJobTemplateSpec is the TrainJob of each trial.
+type TrainJobTemplateSpec struct {
+	// Labels and annotations.
+	// +kubebuilder:validation:XPreserveUnknownFields
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What to train, and where.
+	// +optional
+	Spec TrainJobSpec `json:"spec,omitzero"`
+}
+
+// OptimizationJobStatus says how a search goes.
+// +kubebuilder:pruning:PreserveUnknownFields
+type OptimizationJobStatus struct {
+	// What the search has come to: Complete or Failed.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=100
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// The best trial so far.
+	Result *Result `json:"result,omitempty"`
+}
+
+// Result is the best trial of a search.
+type Result struct {
+	// Its TrainJob.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	TrainJobName string `json:"trainJobName"`
+
+	// Its parameters.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Parameters []ParameterAssignment `json:"parameters,omitempty"`
+}
+
+// ParameterAssignment is the value of a parameter.
+type ParameterAssignment struct {
+	// The parameter.
+	Name string `json:"name"`
+
+	// Its value.
+	Value string `json:"value"`
+}

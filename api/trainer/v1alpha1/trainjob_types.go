@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TrainJob is a training job on a runtime.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[-1:].type`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TrainJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What to train, and where.
+	// +optional
+	Spec TrainJobSpec `json:"spec,omitzero"`
+
+	// How it goes.
+	// +optional
+	Status TrainJobStatus `json:"status,omitzero"`
+}
+
+// TrainJobList is what the API server returns for a list of TrainJobs.
+// +kubebuilder:object:root=true
+type TrainJobList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []TrainJob `json:"items"`
+}
+
+// TrainJobSpec says what to train, and where.
+// +kubebuilder:pruning:PreserveUnknownFields
+type TrainJobSpec struct {
+	// The runtime. Cannot be changed.
+	RuntimeRef RuntimeRef `json:"runtimeRef,omitzero"`
+
+	// What is fetched before the training. Cannot be changed.
+	Initializer *Initializer `json:"initializer,omitempty"`
+
+	// The training itself. Cannot be changed.
+	Trainer *Trainer `json:"trainer,omitempty"`
+
+	// Changes to the runtime for this job alone, each by who made it. Can be
+	// changed only while the job is suspended.
+	// +listType=map
+	// +listMapKey=manager
+	// +kubebuilder:validation:MaxItems=16
+	RuntimePatches []RuntimePatch `json:"runtimePatches,omitempty"`
+
+	// No Pod of the job runs while this is true. Default false.
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// For how many seconds the job may run, from its creation or from when it was
+	// resumed; then it fails with the reason DeadlineExceeded. Cannot be changed.
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// Whose work the job is: trainer.kubeflow.org/trainjob-controller, the
+	// default, or kueue.x-k8s.io/multikueue. Cannot be changed.
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// RuntimeRef names a runtime.
+type RuntimeRef struct {
+	// The runtime's name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Its group. Default trainer.kubeflow.org.
+	APIGroup *string `json:"apiGroup,omitempty"`
+
+	// Its kind: ClusterTrainingRuntime, the default, or TrainingRuntime, which is
+	// in the job's namespace.
+	Kind *string `json:"kind,omitempty"`
+}
+
+// Initializer is what is fetched before the training.
+type Initializer struct {
+	// The data.
+	Dataset *Asset `json:"dataset,omitempty"`
+
+	// The model to start from.
+	Model *Asset `json:"model,omitempty"`
+}
+
+// Asset is data or a model that is fetched.
+type Asset struct {
+	// Where it comes from: hf://, s3://, file:// or oci://. The runtime says it
+	// when empty.
+	// +kubebuilder:validation:MaxLength=2048
+	StorageURI *string `json:"storageUri,omitempty"`
+
+	// Variables of the container that fetches, over those of the runtime.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Env []corev1.EnvVar `json:"env,omitempty"`
+
+	// A Secret of the job's namespace whose keys are variables of that container.
+	SecretRef *corev1.LocalObjectReference `json:"secretRef,omitempty"`
+}
+
+// Trainer is the training itself. What is left out is the runtime's.
+type Trainer struct {
+	// The image of the training container.
+	// +kubebuilder:validation:MaxLength=500
+	Image *string `json:"image,omitempty"`
+
+	// Its entrypoint.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Command []string `json:"command,omitempty"`
+
+	// The entrypoint's arguments.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	Args []string `json:"args,omitempty"`
+
+	// Variables, over those of the runtime.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Env []corev1.EnvVar `json:"env,omitempty"`
+
+	// How many nodes train together.
+	// +kubebuilder:validation:Minimum=0
+	NumNodes *int32 `json:"numNodes,omitempty"`
+
+	// The resources of each node, over those of the runtime.
+	ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode,omitempty"`
+
+	// How many processes run on each node: with MPI its slots, with PyTorch, where
+	// it is "auto" when empty, those that torchrun starts.
+	// +kubebuilder:validation:Minimum=1
+	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
+}
+
+// RuntimePatch is what one manager changes of the runtime.
+type RuntimePatch struct {
+	// Who: a name with a domain, such as kueue.x-k8s.io/manager.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Manager string `json:"manager"`
+
+	// When this patch was written last. Set by admission.
+	Time *metav1.Time `json:"time,omitempty"`
+
+	// The changes: template.metadata (labels and annotations) and
+	// template.spec.replicatedJobs, by name, with the fields of Pods that may be
+	// patched.
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	TrainingRuntimeSpec *TrainingRuntimeSpecPatch `json:"trainingRuntimeSpec,omitempty"`
+}
+
+// TrainJobStatus says how a job goes.
+// +kubebuilder:pruning:PreserveUnknownFields
+type TrainJobStatus struct {
+	// What the job has come to: Suspended, Complete or Failed.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// The Jobs of each replicated job.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	JobsStatus []JobStatus `json:"jobsStatus,omitempty"`
+
+	// What the training said of itself.
+	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
+}
+
+// JobStatus counts the Jobs of a replicated job.
+type JobStatus struct {
+	// The replicated job.
+	Name string `json:"name"`
+
+	// Jobs with as many Pods ready or succeeded as they need.
+	Ready *int32 `json:"ready,omitempty"`
+
+	// Jobs that have succeeded.
+	Succeeded *int32 `json:"succeeded,omitempty"`
+
+	// Jobs that have failed.
+	Failed *int32 `json:"failed,omitempty"`
+
+	// Jobs with a Pod that is pending or running.
+	Active *int32 `json:"active,omitempty"`
+
+	// Jobs that are suspended.
+	Suspended *int32 `json:"suspended,omitempty"`
+}
+
+// TrainerStatus is what a training said of itself.
+type TrainerStatus struct {
+	// How much is done, in percent.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
+
+	// How many seconds it may still take.
+	// +kubebuilder:validation:Minimum=0
+	EstimatedRemainingSeconds *int32 `json:"estimatedRemainingSeconds,omitempty"`
+
+	// The model's metrics.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Metrics []Metric `json:"metrics,omitempty"`
+
+	// When it was said.
+	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty"`
+}
+
+// Metric is a metric of a model.
+type Metric struct {
+	// Its name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Name string `json:"name,omitempty"`
+
+	// Its value, as text.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Value string `json:"value,omitempty"`
+}

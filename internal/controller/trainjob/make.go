@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainjob
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+
+	"golang.org/x/crypto/ssh"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	jobset "diwan.dev/diwan/api/jobset/v1alpha2"
+	"diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/trainingruntime"
+)
+
+// make makes what does the training. The JobSet comes last: its Pods find what
+// they need.
+func (r *Reconciler) make(ctx context.Context, job *v1alpha1.TrainJob) error {
+	objects, err := r.render(ctx, job)
+	if err != nil {
+		return err
+	}
+	if objects.HostFile != nil {
+		if err := r.create(ctx, job, objects.HostFile); err != nil {
+			return err
+		}
+	}
+	if objects.SSHKeys != "" {
+		if err := r.createKeys(ctx, job, objects.SSHKeys); err != nil {
+			return err
+		}
+	}
+	if objects.PodGroup != nil {
+		if err := r.create(ctx, job, objects.PodGroup); err != nil {
+			return err
+		}
+	}
+	if objects.JobSet.Spec.TTLSecondsAfterFinished != nil {
+		objects.JobSet.Finalizers = []string{holdUntilRead}
+	}
+	return r.create(ctx, job, objects.JobSet)
+}
+
+// render has the objects made of the runtime's snapshot.
+func (r *Reconciler) render(ctx context.Context, job *v1alpha1.TrainJob) (*trainingruntime.Objects, error) {
+	runtime, err := r.snapshot(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := trainingruntime.Render(job, runtime)
+	if err != nil {
+		return nil, permanent{fmt.Errorf("cannot make the JobSet of TrainJob %s/%s: %w", job.Namespace, job.Name, err)}
+	}
+	return objects, nil
+}
+
+// create makes an object of the job's. One that is there already is the job's
+// own, made before.
+func (r *Reconciler) create(ctx context.Context, job *v1alpha1.TrainJob, o client.Object) error {
+	err := r.client.Create(ctx, o)
+	kind, name := o.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(o)
+	if gvk, e := r.client.GroupVersionKindFor(o); e == nil {
+		kind = gvk.Kind
+		if apierrors.IsAlreadyExists(err) {
+			have := &metav1.PartialObjectMetadata{}
+			have.SetGroupVersionKind(gvk)
+			if live := r.live.Get(ctx, name, have); live == nil && metav1.IsControlledBy(have, job) {
+				return nil
+			}
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return permanent{fmt.Errorf("cannot create %s %s: %w", kind, name, err)}
+	}
+	return fmt.Errorf("cannot create %s %s: %w", kind, name, err)
+}
+
+// renew makes of a suspended JobSet what the job says now, which may be that it
+// is to go on.
+func (r *Reconciler) renew(ctx context.Context, job *v1alpha1.TrainJob, set *jobset.JobSet) error {
+	objects, err := r.render(ctx, job)
+	if err != nil {
+		return err
+	}
+	want := objects.JobSet
+	if equality.Semantic.DeepEqual(set.Spec, want.Spec) && equality.Semantic.DeepDerivative(want.Labels, set.Labels) &&
+		equality.Semantic.DeepDerivative(want.Annotations, set.Annotations) {
+		return nil
+	}
+	update := set.DeepCopy()
+	update.Spec = want.Spec
+	update.Labels, update.Annotations = merged(set.Labels, want.Labels), merged(set.Annotations, want.Annotations)
+	if err := r.client.Update(ctx, update); err != nil {
+		return fmt.Errorf("cannot update JobSet %s/%s: %w", set.Namespace, set.Name, err)
+	}
+	return nil
+}
+
+func merged(base, over map[string]string) map[string]string {
+	for k, v := range over {
+		if base == nil {
+			base = map[string]string{}
+		}
+		base[k] = v
+	}
+	return base
+}
+
+// createKeys makes a Secret with a pair of keys, unless it is there.
+func (r *Reconciler) createKeys(ctx context.Context, job *v1alpha1.TrainJob, name string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("cannot make a key for ssh: %w", err)
+	}
+	private, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("cannot encode a key for ssh: %w", err)
+	}
+	public, err := ssh.NewPublicKey(&key.PublicKey)
+	if err != nil {
+		return fmt.Errorf("cannot encode a key for ssh: %w", err)
+	}
+	return r.create(ctx, job, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, OwnerReferences: []metav1.OwnerReference{*trainingruntime.Owner(job)}},
+		Type:       corev1.SecretTypeSSHAuth,
+		Immutable:  ptr.To(true),
+		Data: map[string][]byte{
+			corev1.SSHAuthPrivateKey:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
+			trainingruntime.PublicKey: ssh.MarshalAuthorizedKey(public),
+		},
+	})
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"diwan.dev/diwan/internal/controller/jobset"
+	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/controller/trainjob"
+)
+
+// Kinds that can be left to other controllers, for Options.Without.
+const (
+	TrainJobs = "trainjobs"
+	JobSets   = "jobsets"
+)
+
+// setupTrainJobs adds the reconcilers of TrainJobs and of what they are made of.
+func setupTrainJobs(mgr manager.Manager, o Options) error {
+	for _, name := range o.Without {
+		if name != TrainJobs && name != JobSets {
+			return fmt.Errorf("cannot leave %q to other controllers: only %s and %s can be", name, TrainJobs, JobSets)
+		}
+	}
+	if !slices.Contains(o.Without, TrainJobs) {
+		config := trainjob.DefaultConfig()
+		config.Events = report.NewEvents(mgr.GetEventRecorder(trainjob.Name))
+		if err := trainjob.SetupWithManager(mgr, config); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(o.Without, JobSets) {
+		return nil
+	}
+	config := jobset.DefaultConfig()
+	config.Events = report.NewEvents(mgr.GetEventRecorder(jobset.Name))
+	return jobset.SetupWithManager(mgr, config)
+}

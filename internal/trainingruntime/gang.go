@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingruntime
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+
+	"diwan.dev/diwan/api/trainer/v1alpha1"
+)
+
+// Labels and annotations by which schedulers know the Pods of a group.
+const (
+	coschedulingLabel = "scheduling.x-k8s.io/pod-group"
+	volcanoAnnotation = "scheduling.k8s.io/group-name"
+	volcanoQueue      = "scheduling.volcano.sh/queue-name"
+)
+
+// gang has a scheduler place all Pods at once.
+func (l *layout) gang(policy *v1alpha1.PodGroupPolicy) {
+	if policy == nil || policy.Coscheduling == nil && policy.Volcano == nil {
+		return
+	}
+	members, requests := l.total()
+	group := &unstructured.Unstructured{Object: map[string]any{}}
+	group.SetName(l.job.Name)
+	group.SetNamespace(l.job.Namespace)
+	group.SetOwnerReferences(l.meta("").OwnerReferences)
+	group.SetKind("PodGroup")
+	spec := map[string]any{"minMember": int64(members)}
+	if len(requests) > 0 {
+		resources := map[string]any{}
+		for name, q := range requests {
+			resources[string(name)] = q.String()
+		}
+		spec["minResources"] = resources
+	}
+	if c := policy.Coscheduling; c != nil {
+		group.SetAPIVersion("scheduling.x-k8s.io/v1alpha1")
+		spec["scheduleTimeoutSeconds"] = int64(ptr.Deref(c.ScheduleTimeoutSeconds, 60))
+	} else {
+		group.SetAPIVersion("scheduling.volcano.sh/v1beta1")
+		if queue := l.notes[volcanoQueue]; queue != "" {
+			spec["queue"] = queue
+		}
+		if t := policy.Volcano.NetworkTopology; t != nil {
+			topology := map[string]any{}
+			if t.Mode != "" {
+				topology["mode"] = t.Mode
+			}
+			if t.HighestTierAllowed != nil {
+				topology["highestTierAllowed"] = int64(*t.HighestTierAllowed)
+			}
+			spec["networkTopology"] = topology
+		}
+	}
+	group.Object["spec"] = spec
+	for i := range l.set.ReplicatedJobs {
+		pod := &l.set.ReplicatedJobs[i].Template.Spec.Template
+		if policy.Coscheduling != nil {
+			pod.Labels = with(pod.Labels, coschedulingLabel, l.job.Name)
+		} else {
+			pod.Annotations = with(pod.Annotations, volcanoAnnotation, l.job.Name)
+		}
+	}
+	l.out.PodGroup = group
+}
+
+// total is how many Pods there are, and what they ask for together.
+func (l *layout) total() (members int, requests corev1.ResourceList) {
+	requests = corev1.ResourceList{}
+	for i := range l.set.ReplicatedJobs {
+		r := &l.set.ReplicatedJobs[i]
+		n := r.Count() * pods(r)
+		members += n
+		for _, c := range r.Template.Spec.Template.Spec.Containers {
+			for name, each := range c.Resources.Requests {
+				sum := requests[name]
+				for range n {
+					sum.Add(each)
+				}
+				requests[name] = sum
+			}
+		}
+	}
+	return members, requests
+}
