@@ -4,15 +4,19 @@ package algorithm
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	manager "diwan.dev/diwan/api/manager/v1beta1"
 )
 
 // TestExperimentsComeBack writes experiments and reads them.
@@ -109,4 +113,51 @@ runtime:
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
+}
+
+// FuzzAssignments checks that no answer of a service makes trials outside of the
+// search space, or of a name that none may have.
+func FuzzAssignments(f *testing.F) {
+	e := &kubeflow.Experiment{ObjectMeta: metav1.ObjectMeta{Name: "e", UID: "e"}}
+	e.Spec.Parameters = []kubeflow.ParameterSpec{
+		{Name: "x", ParameterType: kubeflow.ParameterTypeDouble, FeasibleSpace: kubeflow.FeasibleSpace{Min: "0", Max: "1"}},
+		{Name: "n", ParameterType: kubeflow.ParameterTypeInt, FeasibleSpace: kubeflow.FeasibleSpace{Min: "1", Max: "9"}},
+		{Name: "c", ParameterType: kubeflow.ParameterTypeCategorical, FeasibleSpace: kubeflow.FeasibleSpace{List: []string{"a", "b"}}},
+	}
+	reply := func(name string, labels map[string]string, values ...string) *manager.GetSuggestionsReply {
+		p := &manager.GetSuggestionsReply_ParameterAssignments{TrialName: name, Labels: labels}
+		for i, v := range values {
+			p.Assignments = append(p.Assignments, &manager.ParameterAssignment{Name: []string{"x", "n", "c"}[i], Value: v})
+		}
+		return &manager.GetSuggestionsReply{ParameterAssignments: []*manager.GetSuggestionsReply_ParameterAssignments{p}}
+	}
+	for _, r := range []*manager.GetSuggestionsReply{
+		reply("", nil, "0.5", "3", "a"), reply("e-own", map[string]string{"k": "v"}, "1e-1", "+3", "b"), reply("e-", nil, "NaN", "1e99", ""),
+	} {
+		text, err := proto.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := &manager.GetSuggestionsReply{}
+		if proto.Unmarshal(text, r) != nil {
+			return
+		}
+		name := func(i int) string { return "e-" + strconv.Itoa(i) }
+		made, err := Assignments(e, r, 3, name, func(name string) bool { return name == "e-taken" })
+		if err != nil {
+			if !errors.Is(err, ErrWrong) {
+				t.Errorf("%v: %v", r, err)
+			}
+			return
+		}
+		for _, a := range made {
+			x, xErr := strconv.ParseFloat(a.ParameterAssignments[0].Value, 64)
+			if len(a.ParameterAssignments) != 3 || xErr != nil || !(x >= 0 && x <= 1) || a.Name == "e-taken" || len(validation.IsDNS1123Subdomain(a.Name)) > 0 {
+				t.Errorf("%v makes %+v", r, a)
+			}
+		}
+	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"diwan.dev/diwan/observation"
 )
 
 type pair struct{ Name, Value string }
@@ -56,6 +58,44 @@ func FuzzDefaultFilter(f *testing.F) {
 		}
 		pairs(findDefault, line) // must end
 	})
+}
+
+// FuzzFilter checks that no expression of a user's, on no line, yields more than
+// parts of the line, and that DefaultFilter is recognised.
+func FuzzFilter(f *testing.F) {
+	f.Add(DefaultFilter, []byte("loss=0.3"))
+	f.Add(`(\w+):(.*)`, []byte("a:b c:d"))
+	f.Add(`(a)?(b)?`, []byte("ab\xffb"))
+	f.Add(`(?s)(^|.)(.*?)$`, []byte("\n=\n"))
+	f.Add(`(()|[^=]*)=?(x{0,999})`, []byte("==xx"))
+	f.Fuzz(func(t *testing.T, expression string, line []byte) {
+		if len(expression) > 200 || len(line) > 2000 {
+			return
+		}
+		filter, err := newFilter(expression)
+		if err != nil {
+			return
+		}
+		for _, p := range pairs(filter, line) {
+			if !strings.Contains(string(line), p.Name) || !strings.Contains(string(line), p.Value) {
+				t.Errorf("%q on %q finds %+v", expression, line, p)
+			}
+		}
+		fuzzLine(t, expression, line)
+	})
+}
+
+// fuzzLine has a parser with a filter read a line.
+func fuzzLine(t *testing.T, expression string, line []byte) {
+	spec := Spec{Metrics: []string{"loss"}, Filters: []string{expression}}
+	_, p, err := spec.lines(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := observation.Batch{Source: "main", To: int64(len(line)) + 1, Points: p.parse(nil, line, now())}
+	if err := batch.Check(); err != nil {
+		t.Errorf("%q on %q: %v", expression, line, err)
+	}
 }
 
 func TestDefaultFilterWords(t *testing.T) {
