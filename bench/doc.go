@@ -6,5 +6,8 @@
 // trials. Each measurement runs its peer in the same run, since machines
 // differ and drift; the tables go to bench/results.
 //
-//	go run ./bench start overhead scale
+//	go run ./bench start overhead scale load many
+//
+// DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`,
+// such as --pprof 127.0.0.1:6060.
 package main

@@ -53,8 +53,8 @@ func experiment(name string, trials, parallel int, command string) *unstructured
 }
 
 // tune creates an experiment and returns how long it took to succeed. seen is
-// told how many trials have succeeded, as often as that changes.
-func (s *server) tune(ctx context.Context, e *unstructured.Unstructured, seen func(int64)) (time.Duration, error) {
+// shown the experiment, as often as it changes.
+func (s *server) tune(ctx context.Context, e *unstructured.Unstructured, seen func(*unstructured.Unstructured) error) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Minute)
 	defer cancel()
 	client := s.client.Resource(experiments).Namespace("default")
@@ -73,8 +73,9 @@ func (s *server) tune(ctx context.Context, e *unstructured.Unstructured, seen fu
 			return 0, fmt.Errorf("the watch of %s ended: %v", e.GetName(), event.Object)
 		}
 		if seen != nil {
-			n, _, _ := unstructured.NestedInt64(object.Object, "status", "trialsSucceeded")
-			seen(n)
+			if err := seen(object); err != nil {
+				return 0, err
+			}
 		}
 		switch {
 		case hasCondition(object, "Succeeded"):

@@ -20,6 +20,8 @@ var measurements = []struct {
 	{"start", measureStart},
 	{"overhead", measureOverhead},
 	{"scale", measureScale},
+	{"load", measureLoad},
+	{"many", measureMany},
 }
 
 func main() {
@@ -54,7 +56,7 @@ func run(ctx context.Context, names []string) error {
 		}
 	}
 	for name := range wanted {
-		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale", name)
+		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale, load, many", name)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Trials of the long experiment, and the part whose cost is compared.
@@ -26,9 +28,10 @@ func measureScale(ctx context.Context) (string, error) {
 	began := time.Now()
 	rows := [][]string{{"trials done", "time a trial", "processor time a trial", "memory"}}
 	lastTime, lastCPU, lastDone := began, s.cpu(), int64(0)
-	seen := func(n int64) {
+	seen := func(e *unstructured.Unstructured) error {
+		n, _, _ := unstructured.NestedInt64(e.Object, "status", "trialsSucceeded")
 		if n-lastDone < scalePart && n != scaleTrials || n == lastDone {
-			return
+			return nil
 		}
 		now, cpu := time.Now(), s.cpu()
 		part := float64(n - lastDone)
@@ -36,10 +39,11 @@ func measureScale(ctx context.Context) (string, error) {
 			fmt.Sprint(n),
 			fmt.Sprintf("%.1f ms", now.Sub(lastTime).Seconds()*1000/part),
 			fmt.Sprintf("%.1f ms", (cpu-lastCPU).Seconds()*1000/part),
-			fmt.Sprintf("%.0f MB", s.memory()),
+			fmt.Sprintf("%.0f MB", s.memory("VmRSS")),
 		})
 		fmt.Fprintf(os.Stderr, "  %v\n", rows[len(rows)-1])
 		lastTime, lastCPU, lastDone = now, cpu, n
+		return nil
 	}
 	took, err := s.tune(ctx, experiment("scale", scaleTrials, parallelism, "echo loss=${trialParameters.x}"), seen)
 	if err != nil {

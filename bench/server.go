@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func newServer(ctx context.Context) (s *server, end func(), err error) {
 
 // startServer runs `diwan up` on home and returns when it says that it is ready.
 func startServer(ctx context.Context, home string) (*server, error) {
-	s := &server{home: home, cmd: exec.CommandContext(ctx, "bin/diwan", "up", "--home", home)}
+	s := &server{home: home, cmd: exec.CommandContext(ctx, cmp.Or(os.Getenv("DIWAN"), "bin/diwan"), append([]string{"up", "--home", home}, strings.Fields(os.Getenv("DIWAN_UP"))...)...)}
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -86,11 +87,12 @@ func (s *server) stop() time.Duration {
 	return time.Since(began)
 }
 
-// memory is the resident memory of the server, in MB.
-func (s *server) memory() float64 {
+// memory is the resident memory of the server in MB: by VmRSS all of it, by
+// RssFile that of files that it maps.
+func (s *server) memory(which string) float64 {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, which+":"); ok {
 			kb, _ := strconv.ParseFloat(strings.Fields(rest)[0], 64)
 			return kb / 1024
 		}

@@ -38,7 +38,7 @@ func measureStart(ctx context.Context) (string, error) {
 			before := s.cpu()
 			time.Sleep(watchRest)
 			load = float64(s.cpu()-before) / float64(watchRest) * 100
-			memory = s.memory()
+			memory = s.memory("VmRSS")
 		}
 		stops = append(stops, s.stop())
 	}
