@@ -61,7 +61,13 @@ type server struct {
 // the test ends.
 func newServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, home: t.TempDir(), args: args}
+	return newServerOn(t, t.TempDir(), args...)
+}
+
+// newServerOn starts `diwan up` on a home.
+func newServerOn(t testing.TB, home string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, home: home, args: args}
 	s.start()
 	t.Cleanup(func() {
 		if t.Failed() {

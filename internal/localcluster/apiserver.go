@@ -77,6 +77,8 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 	if err := flags.Parse([]string{
 		"--etcd-servers=" + etcd,
 		"--etcd-compaction-interval=2m",
+		// Lists of the past, for which each change keeps a copy of the index.
+		"--feature-gates=ListFromCacheSnapshot=false",
 		"--etcd-count-metric-poll-period=0",
 		"--etcd-db-metric-poll-interval=0",
 		"--bind-address=127.0.0.1",
@@ -152,6 +154,7 @@ func buildAPIServer(opts options.CompletedOptions, tokens tokens) (run func(cont
 		return nil, nil, err
 	}
 	disableDefaults(config)
+	disableTrialCache(config)
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
 )
 
@@ -22,6 +23,9 @@ type etcdServer struct {
 	sockets  string
 	endpoint string
 }
+
+// slowRequest is how long a request takes that etcd's log warns of.
+const slowRequest = 2 * time.Second
 
 // startEtcd opens the data in dir and returns when etcd serves it.
 func startEtcd(ctx context.Context, dir, logFile string) (*etcdServer, error) {
@@ -49,6 +53,9 @@ func startEtcd(ctx context.Context, dir, logFile string) (*etcdServer, error) {
 	cfg.TickMs, cfg.ElectionMs = 20, 200
 	cfg.QuotaBackendBytes = 8 << 30
 	cfg.MaxRequestBytes = 4 << 20
+	// On a busy machine a tenth of a second, the default, passes now and then, and
+	// each time is a long line in the log.
+	cfg.WarningApplyDuration, cfg.WarningUnaryRequestDuration = slowRequest, slowRequest
 	// kube-apiserver compacts the history itself; the log needs no long tail.
 	cfg.SnapshotCount = 10_000
 
@@ -101,9 +108,29 @@ func etcdLogger(file string) (*zap.Logger, error) {
 	cfg.OutputPaths, cfg.ErrorOutputPaths = []string{file}, []string{file}
 	cfg.Encoding = "console"
 	cfg.EncoderConfig = zap.NewDevelopmentEncoderConfig()
-	logger, err := cfg.Build()
+	logger, err := cfg.Build(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return zapcore.NewTee(core, lastWords(os.Stderr)) }))
 	if err != nil {
 		return nil, fmt.Errorf("cannot write etcd's log to %s: %w", file, err)
 	}
 	return logger, nil
 }
+
+// lastWords writes to w what etcd ends the process for, such as a full disk:
+// the log may be on that disk too.
+func lastWords(w zapcore.WriteSyncer) zapcore.Core {
+	encoder := zapcore.NewConsoleEncoder(zapcore.EncoderConfig{MessageKey: "message", ConsoleSeparator: " "})
+	return zapcore.NewCore(prefixed{encoder}, w, zap.DPanicLevel)
+}
+
+// prefixed begins each line with what ends, and says what may help.
+type prefixed struct{ zapcore.Encoder }
+
+// EncodeEntry implements zapcore.Encoder.
+func (p prefixed) EncodeEntry(e zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	e.Message = "diwan: the cluster's storage ended the process: " + e.Message
+	fields = append(fields, zap.String("remedy", "if the disk is full, free some space; then start diwan again: nothing that it confirmed is lost"))
+	return p.Encoder.EncodeEntry(e, fields)
+}
+
+// Clone implements zapcore.Encoder.
+func (p prefixed) Clone() zapcore.Encoder { return prefixed{p.Encoder.Clone()} }

@@ -29,7 +29,9 @@ func (p inProcess) config(token, agent string) *rest.Config {
 		Transport:   p,
 		BearerToken: token,
 		UserAgent:   agent,
-		QPS:         -1,
+		// What the API server warns of about our own objects, it does for each.
+		WarningHandler: rest.NoWarnings{},
+		QPS:            -1,
 	}
 }
 
