@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -12,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestAlgorithmService runs the example of an algorithm service in Python, as
@@ -49,6 +52,61 @@ func TestAlgorithmService(t *testing.T) {
 		labels, _, _ := unstructured.NestedStringMap(list[i].Object, "spec", "labels")
 		if labels["diwan.dev/index"] == "" {
 			t.Errorf("trial %s of the server bears the labels %v, and no number", list[i].GetName(), labels)
+		}
+	}
+}
+
+// TestAlgorithmImage has an experiment's algorithm run from an image, as Katib
+// has all of them.
+func TestAlgorithmImage(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("several services on one port need network namespaces; this needs root")
+	}
+	s := newServer(t)
+	s.mapped(t, "example.com/algorithms", "--command", binary)
+	s.apply(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: katib-config, namespace: kubeflow}
+data:
+  katib-config.yaml: |
+    apiVersion: config.kubeflow.org/v1beta1
+    kind: KatibConfig
+    runtime:
+      suggestions:
+        - algorithmName: imaged
+          image: example.com/algorithms:v1
+          args: [algorithm-server, --algorithm, random, --address, "0.0.0.0:6789"]
+        - algorithmName: absent
+          image: example.com/nothing:v1
+`)
+	for name, policy := range map[string]string{"never": "Never", "lasting": "LongRunning", "volume": "FromVolume"} {
+		x := shape{
+			name: name, trials: 4, parallel: 2, command: "echo loss=${trialParameters.x}", algorithm: "imaged",
+			spec: "  resumePolicy: " + policy,
+		}
+		if err := x.create(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	for name, want := range map[string]struct{ deployment, claim bool }{"never": {}, "lasting": {deployment: true}, "volume": {claim: true}} {
+		object := s.ended("default", name, 2*time.Minute)
+		if reason, message, ok := condition(object, "Succeeded"); !ok {
+			t.Fatalf("%s has not succeeded: %s %s", name, reason, message)
+		}
+		if list := s.trialsOf(name); len(list) != 4 {
+			t.Errorf("%s made %d trials, want 4", name, len(list))
+		}
+		for resource, there := range map[schema.GroupVersionResource]bool{deployments: want.deployment, claims: want.claim} {
+			eventually(t, time.Minute, func() error {
+				_, err := s.client().Resource(resource).Namespace("default").Get(t.Context(), name+"-imaged", metav1.GetOptions{})
+				if (err == nil) != there {
+					return fmt.Errorf("%s of %s: %v, want it there: %t", resource.Resource, name, err, there)
+				}
+				return nil
+			})
 		}
 	}
 }

@@ -87,22 +87,22 @@ apiVersion: config.kubeflow.org/v1beta1
 kind: KatibConfig
 init: {controller: {webhookPort: 8443}}
 runtime:
-  suggestions: [{algorithmName: tpe, image: x}, {algorithmName: mine, endpoint: "host:1"}]
+  suggestions: [{algorithmName: tpe}, {algorithmName: run, image: x, resources: {requests: {cpu: 1}}}, {algorithmName: mine, endpoint: "host:1"}]
   earlyStoppings: [{algorithmName: stop, endpoint: "[::1]:2"}]
 `)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"mine": "host:1", "tpe": "has no endpoint", "other": "no such service"} {
+	for name, want := range map[string]string{"mine": "host:1", "run": "", "tpe": "neither endpoint nor image", "other": "no such service"} {
 		got, err := Find(services.Suggestions, name)
-		if got != want && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s is at %q, %v; want %q", name, got, err, want)
+		if got.Endpoint != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s is at %q, %v; want %q", name, got.Endpoint, err, want)
 		}
 		if errors.Is(err, ErrUnknown) != (name == "other") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if services.EarlyStoppings["stop"] != "[::1]:2" {
+	if services.EarlyStoppings["stop"].Endpoint != "[::1]:2" {
 		t.Errorf("early stopping services are %v", services.EarlyStoppings)
 	}
 	for text, want := range map[string]string{

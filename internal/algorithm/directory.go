@@ -28,34 +28,49 @@ const DBManagerAddress = "katib-db-manager.kubeflow:6789"
 // configured.
 var ErrUnknown = errors.New("no such service is configured")
 
-// Services are those that a configuration names.
-type Services struct {
-	// Suggestions and EarlyStoppings are the addresses, host:port, by the name
-	// of the algorithm. "" is one that is to be run from an image.
-	Suggestions, EarlyStoppings map[string]string
-}
+// Services are those that a configuration names, by the name of the algorithm.
+type Services struct{ Suggestions, EarlyStoppings map[string]Service }
 
-// service is an entry of a KatibConfig. Katib knows no endpoint.
-type service struct {
+// Service is an entry of a KatibConfig: one that runs elsewhere and is reached
+// at Endpoint, host:port, which Katib does not know; or one that is run, for each
+// experiment, from the Image of the container.
+type Service struct {
 	AlgorithmName string `json:"algorithmName"`
 	Endpoint      string `json:"endpoint"`
+	// Container is what is run. Its name may be empty.
+	corev1.Container `json:",inline"`
+	// Resource are the container's resources, by the name that entries of early
+	// stopping have for them.
+	Resource corev1.ResourceRequirements `json:"resource"`
+	// What the Pod has beside the container.
+	ServiceAccountName string                     `json:"serviceAccountName"`
+	PodSecurityContext *corev1.PodSecurityContext `json:"podSecurityContext"`
+	// What is mounted at VolumeMountPath with the policy FromVolume. Without a
+	// PersistentVolumeSpec the volume is the claim's storage class's.
+	VolumeMountPath           string                           `json:"volumeMountPath"`
+	PersistentVolumeClaimSpec corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec"`
+	PersistentVolumeSpec      *corev1.PersistentVolumeSpec     `json:"persistentVolumeSpec"`
+	PersistentVolumeLabels    map[string]string                `json:"persistentVolumeLabels"`
 }
+
+// Usable reports whether the service can be asked.
+func (s Service) Usable() bool { return s.Endpoint != "" || s.Image != "" }
 
 // ParseConfig reads a KatibConfig, of which only what names services counts.
 func ParseConfig(text string) (Services, error) {
 	var config struct {
 		Runtime struct {
-			Suggestions    []service `json:"suggestions"`
-			EarlyStoppings []service `json:"earlyStoppings"`
+			Suggestions    []Service `json:"suggestions"`
+			EarlyStoppings []Service `json:"earlyStoppings"`
 		} `json:"runtime"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		return Services{}, fmt.Errorf("cannot read %s of ConfigMap %s/%s: %w", configKey, ConfigNamespace, ConfigName, err)
 	}
-	services := Services{map[string]string{}, map[string]string{}}
+	services := Services{map[string]Service{}, map[string]Service{}}
 	for field, list := range map[string]struct {
-		from []service
-		to   map[string]string
+		from []Service
+		to   map[string]Service
 	}{
 		"runtime.suggestions":    {config.Runtime.Suggestions, services.Suggestions},
 		"runtime.earlyStoppings": {config.Runtime.EarlyStoppings, services.EarlyStoppings},
@@ -66,7 +81,7 @@ func ParseConfig(text string) (Services, error) {
 					return Services{}, fmt.Errorf("cannot use ConfigMap %s/%s: %s[%d].endpoint: %w: want host:port", ConfigNamespace, ConfigName, field, i, err)
 				}
 			}
-			list.to[s.AlgorithmName] = s.Endpoint
+			list.to[s.AlgorithmName] = s
 		}
 	}
 	return services, nil
@@ -91,14 +106,14 @@ func (d Directory) Services(ctx context.Context) (Services, error) {
 	return ParseConfig(m.Data[configKey])
 }
 
-// Find returns the address of an algorithm's service among those by name.
-func Find(services map[string]string, name string) (string, error) {
-	address, ok := services[name]
+// Find returns an algorithm's service among those by name.
+func Find(services map[string]Service, name string) (Service, error) {
+	service, ok := services[name]
 	switch {
 	case !ok:
-		return "", fmt.Errorf("algorithm %q is not one of the search library, and %w in ConfigMap %s/%s", name, ErrUnknown, ConfigNamespace, ConfigName)
-	case address == "":
-		return "", fmt.Errorf("algorithm %q has no endpoint in ConfigMap %s/%s: run its image as a Deployment and a Service, and name that, host:port", name, ConfigNamespace, ConfigName)
+		return Service{}, fmt.Errorf("algorithm %q is not one of the search library, and %w in ConfigMap %s/%s", name, ErrUnknown, ConfigNamespace, ConfigName)
+	case !service.Usable():
+		return Service{}, fmt.Errorf("algorithm %q has neither endpoint nor image in ConfigMap %s/%s: name one", name, ConfigNamespace, ConfigName)
 	}
-	return address, nil
+	return service, nil
 }

@@ -20,6 +20,7 @@ import (
 	"net"
 
 	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -84,7 +85,8 @@ func NewScheme() (*runtime.Scheme, error) {
 }
 
 // CacheOptions are those of the manager's cache: of Jobs only those of trials,
-// of Pods and Services only those of training jobs, and of every object only
+// of Pods and Services only those of training jobs, of Deployments only those of
+// algorithm services, and of every object only
 // what is read. Objects from such a cache must not be written back whole.
 func CacheOptions() (cache.Options, error) {
 	ofTrials, err := labels.NewRequirement(v1beta1.LabelTrial, selection.Exists, nil)
@@ -95,12 +97,17 @@ func CacheOptions() (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("cannot select the Pods of training jobs: %w", err)
 	}
+	ofServices, err := labels.NewRequirement(v1beta1.LabelDeployment, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("cannot select the Deployments of algorithm services: %w", err)
+	}
 	return cache.Options{
 		DefaultTransform: trial.Slim,
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:    {Label: labels.NewSelector().Add(*ofTrials)},
-			&corev1.Pod{}:     {Label: labels.NewSelector().Add(*ofJobs)},
-			&corev1.Service{}: {Label: labels.NewSelector().Add(*ofJobs)},
+			&batchv1.Job{}:       {Label: labels.NewSelector().Add(*ofTrials)},
+			&corev1.Pod{}:        {Label: labels.NewSelector().Add(*ofJobs)},
+			&corev1.Service{}:    {Label: labels.NewSelector().Add(*ofJobs)},
+			&appsv1.Deployment{}: {Label: labels.NewSelector().Add(*ofServices)},
 		},
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -29,6 +30,7 @@ type Cluster struct {
 	// address is the API server's, host:port.
 	address string
 	within  inProcess
+	network atomic.Pointer[network.Network] // once the node starts
 	config  *rest.Config
 	stops   []func()
 	failed  chan error

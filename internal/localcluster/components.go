@@ -125,6 +125,7 @@ func (c *Cluster) startOperator(ctx context.Context, cfg Config, store observati
 	operatorConfig := operator.DefaultConfig(c.as(operatorUser), store)
 	operatorConfig.Webhooks = hooks
 	operatorConfig.Collector = cfg.Collector
+	operatorConfig.Dial = c.dialService
 	operatorConfig.Add = func(manager ctrl.Manager) error {
 		return (&claims{client: manager.GetClient(), dir: cfg.Home.Path("volumes")}).setup(manager)
 	}

@@ -47,6 +47,7 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	if err != nil {
 		return err
 	}
+	c.network.Store(&pods)
 	c.onStop(func() {
 		if err := pods.Close(); err != nil {
 			logger.Error(err, "cannot remove the network")

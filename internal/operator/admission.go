@@ -57,12 +57,11 @@ func services(directory algorithm.Directory) func(context.Context, v1beta1.Algor
 	}
 }
 
-// with adds names of services to those that are known; one without an address
-// stands for Katib's own and adds nothing.
-func with(known map[string]bool, services map[string]string) map[string]bool {
+// with adds names of services that can be asked to those that are known.
+func with(known map[string]bool, services map[string]algorithm.Service) map[string]bool {
 	all := maps.Clone(known)
-	for name, address := range services {
-		if address != "" {
+	for name, service := range services {
+		if service.Usable() {
 			all[name] = true
 		}
 	}

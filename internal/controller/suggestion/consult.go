@@ -48,71 +48,63 @@ type unanswered struct{ error }
 // What the service answers is stored before anything is made of it. An answer
 // that could not be stored is asked for again.
 func (r *Reconciler) consult(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, ready bool, now metav1.Time) error {
-	services, err := r.Services.Services(ctx)
-	if err != nil {
-		return err
-	}
-	if !ready {
-		err = r.validate(ctx, services, e, s)
+	at, err := r.places(ctx, s)
+	if err == nil && !ready {
+		err = r.validate(ctx, at, e, s)
 	}
 	if err == nil && s.Status.SuggestionCount < s.Spec.Requests {
-		err = r.ask(ctx, services, e, s, now)
+		err = r.ask(ctx, at, e, s, now)
 	}
 	switch {
 	case errors.Is(err, algorithm.ErrWrong), errors.Is(err, algorithm.ErrUnknown) && !ready:
 		complete(&s.Status, v1beta1.ConditionFailed, v1beta1.ReasonSuggestionFailed, "Validation failed: "+err.Error(), now)
 		return nil
 	case err != nil:
+		if c := s.Status.Conditions.Get(v1beta1.ConditionDeploymentReady); c != nil && c.Message != err.Error() {
+			s.Status.Conditions.Remove(v1beta1.ConditionDeploymentReady) // so that the message is the newest
+		}
 		s.Status.Conditions.Set(now, v1beta1.ConditionDeploymentReady, corev1.ConditionFalse, v1beta1.ReasonSuggestionDeploymentNotReady, err.Error())
 		if !ready {
 			s.Status.Conditions.Remove(v1beta1.ConditionRunning)
 		}
+		if errors.As(err, &starting{}) {
+			return nil // the watch of Deployments calls again
+		}
 		return unanswered{err}
 	}
+	s.Status.Conditions.Set(now, v1beta1.ConditionDeploymentReady, corev1.ConditionTrue, v1beta1.ReasonSuggestionDeploymentReady, "Deployment is ready")
 	return nil
 }
 
 // validate asks the services whether they can do what the experiment wants.
-func (r *Reconciler) validate(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion) error {
-	if searchesOutside(s.Spec.Algorithm) {
-		address, err := algorithm.Find(services.Suggestions, s.Spec.Algorithm.AlgorithmName)
-		if err != nil {
-			return err
-		}
-		if err := r.Client.Validate(ctx, address, algorithm.Experiment(e, nil)); err != nil {
+func (r *Reconciler) validate(ctx context.Context, at places, e *v1beta1.Experiment, s *v1beta1.Suggestion) error {
+	if at.search != "" {
+		if err := r.Client.Validate(ctx, at.search, algorithm.Experiment(e, nil)); err != nil {
 			return err
 		}
 	}
-	if stopsOutside(s.Spec.EarlyStopping) {
-		address, err := algorithm.Find(services.EarlyStoppings, s.Spec.EarlyStopping.AlgorithmName)
-		if err != nil {
-			return err
-		}
-		return r.Client.ValidateStopping(ctx, address, s.Spec.EarlyStopping)
+	if at.stopping != "" {
+		return r.Client.ValidateStopping(ctx, at.stopping, s.Spec.EarlyStopping)
 	}
 	return nil
 }
 
 // ask has the services make what is missing.
-func (r *Reconciler) ask(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion, now metav1.Time) error {
+func (r *Reconciler) ask(ctx context.Context, at places, e *v1beta1.Experiment, s *v1beta1.Suggestion, now metav1.Time) error {
 	trials, err := r.trialsOf(ctx, e, s)
 	if err != nil {
 		return err
 	}
 	about, known := algorithm.Experiment(e, s.Status.AlgorithmSettings), algorithm.Trials(trials)
-	rules, err := r.rules(ctx, services, e, s, about, known)
+	rules, err := r.rules(ctx, at, e, about, known)
 	if err != nil {
 		return err
 	}
-	if !searchesOutside(s.Spec.Algorithm) {
+	if at.search == "" {
 		return r.extend(ctx, e, s, rules, now)
 	}
-	address, err := algorithm.Find(services.Suggestions, s.Spec.Algorithm.AlgorithmName)
-	if err != nil {
-		return err
-	}
 	missing := s.Spec.Requests - s.Status.SuggestionCount
-	reply, err := r.Client.Suggest(ctx, address, &manager.GetSuggestionsRequest{
+	reply, err := r.Client.Suggest(ctx, at.search, &manager.GetSuggestionsRequest{
 		Experiment: about, Trials: known, CurrentRequestNumber: missing, TotalRequestNumber: s.Spec.Requests,
 	})
 	if err != nil {
@@ -141,15 +133,11 @@ func (r *Reconciler) ask(ctx context.Context, services algorithm.Services, e *v1
 }
 
 // rules are those by which the trials that come next are stopped early.
-func (r *Reconciler) rules(ctx context.Context, services algorithm.Services, e *v1beta1.Experiment, s *v1beta1.Suggestion, about *manager.Experiment, trials []*manager.Trial) ([]v1beta1.EarlyStoppingRule, error) {
-	if !stopsOutside(s.Spec.EarlyStopping) {
+func (r *Reconciler) rules(ctx context.Context, at places, e *v1beta1.Experiment, about *manager.Experiment, trials []*manager.Trial) ([]v1beta1.EarlyStoppingRule, error) {
+	if at.stopping == "" {
 		return r.Stopping.Fixed(ctx, e)
 	}
-	address, err := algorithm.Find(services.EarlyStoppings, s.Spec.EarlyStopping.AlgorithmName)
-	if err != nil {
-		return nil, err
-	}
-	return r.Client.Rules(ctx, address, &manager.GetEarlyStoppingRulesRequest{
+	return r.Client.Rules(ctx, at.stopping, &manager.GetEarlyStoppingRulesRequest{
 		Experiment: about, Trials: trials, DbManagerAddress: algorithm.DBManagerAddress,
 	})
 }

@@ -56,8 +56,9 @@ func ready(s *v1beta1.Suggestion) bool {
 	return s.Status.Conditions.IsTrue(v1beta1.ConditionRunning) && !s.IsCompleted()
 }
 
-// prepare sets the conditions of a suggestion that is ready.
-func prepare(status *v1beta1.SuggestionStatus, now metav1.Time) {
+// prepare sets the conditions of a suggestion that is ready. served says that a
+// service makes it.
+func prepare(status *v1beta1.SuggestionStatus, served bool, now metav1.Time) {
 	if status.StartTime == nil {
 		status.StartTime = &now
 	}
@@ -66,8 +67,10 @@ func prepare(status *v1beta1.SuggestionStatus, now metav1.Time) {
 	if !c.IsTrue(v1beta1.ConditionCreated) {
 		c.Set(now, v1beta1.ConditionCreated, corev1.ConditionTrue, v1beta1.ReasonSuggestionCreated, "Suggestion is created")
 	}
-	c.Set(now, v1beta1.ConditionDeploymentReady, corev1.ConditionTrue, v1beta1.ReasonSuggestionDeploymentReady,
-		"The controller makes suggestions itself, without a deployment")
+	if !served { // else consult says
+		c.Set(now, v1beta1.ConditionDeploymentReady, corev1.ConditionTrue, v1beta1.ReasonSuggestionDeploymentReady,
+			"The controller makes suggestions itself, without a deployment")
+	}
 	c.Set(now, v1beta1.ConditionRunning, corev1.ConditionTrue, v1beta1.ReasonSuggestionRunning, "Suggestion is running")
 	status.CompletionTime = nil
 }

@@ -67,17 +67,24 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	now := metav1.NewTime(r.Clock.Now())
 	next := &v1beta1.Suggestion{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.Namespace, Name: s.Name, UID: s.UID, ResourceVersion: s.ResourceVersion,
+		Labels: s.Labels, Annotations: s.Annotations,
 	}}
 	s.Status.DeepCopyInto(&next.Status)
 	var later unanswered
 	switch decide(e, s) {
 	case rest:
+		if s.IsCompleted() {
+			return r.withdraw(ctx, s)
+		}
 		return nil
 	case retire:
+		if err := r.withdraw(ctx, s); err != nil {
+			return err
+		}
 		r.forget(s.UID)
 		complete(&next.Status, v1beta1.ConditionSucceeded, reasonExperimentCompleted, retired(e.Spec.ResumePolicy), now)
 	case suggest:
-		prepare(&next.Status, now)
+		prepare(&next.Status, outside(s.Spec.Algorithm, s.Spec.EarlyStopping), now)
 		next.Spec = s.Spec
 		err := r.suggest(ctx, e, next, ready(s), now)
 		if err != nil && !errors.As(err, &later) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -41,6 +42,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			Named(name).
 			Watches(&v1beta1.Suggestion{}, r.onSuggestion()).
 			Watches(&v1beta1.Experiment{}, onExperiment()).
+			Watches(&appsv1.Deployment{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.Suggestion{}, handler.OnlyControllerOwner())).
 			WithEventFilter(predicate.NewPredicateFuncs(func(o client.Object) bool { return isOutside(o) == queue.outside })).
 			WithOptions(workers.Options(queue.workers)).
 			Complete(r)
@@ -51,13 +53,15 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 	return nil
 }
 
-// isOutside is outside for a Suggestion or an Experiment.
+// isOutside is outside for a Suggestion, an Experiment, or what runs a service.
 func isOutside(o client.Object) bool {
 	switch o := o.(type) {
 	case *v1beta1.Suggestion:
 		return outside(o.Spec.Algorithm, o.Spec.EarlyStopping)
 	case *v1beta1.Experiment:
 		return outside(o.Spec.Algorithm, o.Spec.EarlyStopping)
+	case *appsv1.Deployment:
+		return true
 	}
 	return false
 }
