@@ -6,12 +6,16 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/internal/algorithm/server"
+	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/optimize"
 )
 
@@ -44,12 +48,41 @@ nothing: an answer follows from the request alone.`,
 			if _, err := fmt.Fprintf(a.streams.Out, "ready at %s\n", listener.Addr()); err != nil {
 				return err
 			}
-			return (&server.Server{Algorithm: name}).Serve(ctx, listener)
+			trials, err := ownTrials()
+			if err != nil {
+				return err
+			}
+			return (&server.Server{Algorithm: name, Trials: trials}).Serve(ctx, listener)
 		},
 	}
 	command.Flags().StringVar(&address, "address", "127.0.0.1:6788", "address to answer at; anyone who reaches it may ask")
 	command.Flags().StringVar(&name, "algorithm", "", "the algorithm that answers, whatever a request names (default the one that it names)")
 	return command
+}
+
+// namespaceFile tells a Pod its namespace.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// ownTrials are the trials of the namespace of the Pod that this runs in, nil
+// where it runs in none.
+func ownTrials() (*server.Trials, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, nil
+	}
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the namespace of this Pod: %w", err)
+	}
+	scheme, err := controller.NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client: %w", err)
+	}
+	return &server.Trials{Client: api, Namespace: strings.TrimSpace(string(namespace))}, nil
 }
 
 func algorithmNames() []string {

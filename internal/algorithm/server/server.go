@@ -45,6 +45,8 @@ type Server struct {
 
 	// Algorithm, if set, is the algorithm that answers, whatever a request names.
 	Algorithm string
+	// Trials, if set, are those that it may stop. Nil: it stops none.
+	Trials *Trials
 }
 
 // Serve answers on some listeners until ctx ends, and closes them.
