@@ -127,7 +127,7 @@ func (s *Server) take(ctx context.Context, e *v1beta1.Experiment, id, worker str
 		}
 		return nil, status.Errorf(codes.AlreadyExists, "request_id %q was used for another experiment", id)
 	}
-	if e.IsCompleted() {
+	if e.IsCompleted() || e.Spec.Suspend {
 		return nil, nil
 	}
 	var free v1beta1.TrialList

@@ -40,7 +40,7 @@ func (s *Server) Report(ctx context.Context, r *asktell.ReportRequest) (*asktell
 		if r.GetSequence() < 0 || r.GetSequence() >= s.MaxReports {
 			return nil, status.Errorf(codes.InvalidArgument, "sequence is %d: want 0 to %d; report less often", r.GetSequence(), s.MaxReports-1)
 		}
-		points, err := s.points(r.GetMetrics(), s.Clock.Now())
+		points, err := s.points(r.GetMetrics(), s.instant(r.GetLease()))
 		if err != nil {
 			return nil, err
 		}
@@ -67,7 +67,7 @@ func (s *Server) Report(ctx context.Context, r *asktell.ReportRequest) (*asktell
 		return nil, err
 	}
 	reply := &asktell.ReportReply{Stop: t.IsStopping()}
-	if c := t.Status.Conditions.Get(v1beta1.ConditionEarlyStopped); reply.Stop && c != nil {
+	if c := t.Stopping(); c != nil {
 		reply.Why = c.Message
 	}
 	return reply, nil
@@ -91,6 +91,25 @@ func last(t *v1beta1.Trial) v1beta1.Condition {
 		return t.Status.Conditions[n-1]
 	}
 	return v1beta1.Condition{}
+}
+
+// maxInstants bounds the leases whose last time is remembered.
+const maxInstants = 10_000
+
+// instant is the time of a report. Those of a lease never go back, since their
+// order is that of the values: a clock that is set back is held.
+func (s *Server) instant(id string) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.instants) > maxInstants {
+		clear(s.instants)
+	}
+	now := s.Clock.Now().Round(0) // without the monotonic clock
+	if last := s.instants[id]; now.Before(last) {
+		now = last
+	}
+	s.instants[id] = now
+	return now
 }
 
 // points are what one report holds, in the order of the metrics' names.
@@ -167,7 +186,7 @@ func (s *Server) Complete(ctx context.Context, r *asktell.CompleteRequest) (*ask
 		return nil, lost(t, r.GetLease())
 	}
 	if len(r.GetMetrics()) > 0 {
-		points, err := s.points(r.GetMetrics(), s.Clock.Now())
+		points, err := s.points(r.GetMetrics(), s.instant(r.GetLease()))
 		if err != nil {
 			return nil, err
 		}

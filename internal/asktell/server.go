@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,6 +32,8 @@ type Server struct {
 	// offered are the versions in which this server has tried to give trials
 	// away, by their UID: the cache may not show yet that they are not free.
 	offered map[types.UID]string
+	// instants are when leases reported last.
+	instants map[string]time.Time
 	// asking are the requests under way by their ID; what they hold is closed at
 	// their end.
 	asking map[string]chan struct{}
@@ -38,7 +41,7 @@ type Server struct {
 
 // New returns a server.
 func New(c Config) *Server {
-	return &Server{Config: c, offered: map[types.UID]string{}, asking: map[string]chan struct{}{}}
+	return &Server{Config: c, offered: map[types.UID]string{}, instants: map[string]time.Time{}, asking: map[string]chan struct{}{}}
 }
 
 // Follow keeps the server informed until ctx ends. Without it, programs that
