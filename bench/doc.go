@@ -9,5 +9,5 @@
 //	go run ./bench start overhead scale load many
 //
 // DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`,
-// such as --pprof 127.0.0.1:6060.
+// such as --pprof 127.0.0.1:6060. ray needs a Python that has Ray Tune.
 package main
