@@ -43,6 +43,7 @@ type operatorFlags struct {
 	leaderElection  bool
 	leaderNamespace string
 	without         []string
+	gangScheduler   string
 }
 
 // operator returns the command that runs the controllers alone, for a cluster.
@@ -85,7 +86,8 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.collectorStore, "collector-db-manager", algorithm.DBManagerAddress, "address of the DBManager as the Pods of trials reach it")
 	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
-	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets")
+	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets, pytorchjobs, tfjobs, …")
+	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: volcano, or one with the coscheduling plugin; none if empty")
 	command.MarkFlagDirname("webhook-certs")
 	return command
 }
@@ -118,7 +120,7 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 			collector := injection.DefaultConfig(f.collectorImage, f.collectorStore)
 			config.Collector = &collector
 		}
-		config.Without = f.without
+		config.Without, config.GangScheduler = f.without, f.gangScheduler
 		if f.webhookCerts != "" {
 			listener, watch, err := listenTLS(f.webhookAddress, f.webhookCerts)
 			if err != nil {

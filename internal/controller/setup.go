@@ -58,8 +58,11 @@ type Options struct {
 	// program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Without names kinds for which the cluster has controllers of its own:
-	// TrainJobs, JobSets. Default: none.
+	// trainjobs, jobsets, and those of the training operator. Default: none.
 	Without []string
+	// GangScheduler is the scheduler that places the Pods of training jobs all
+	// or none. Default: none.
+	GangScheduler string
 	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
 	Registerer prometheus.Registerer
 }
@@ -157,6 +160,7 @@ func Setup(mgr manager.Manager, o Options) error {
 // setupTrainingJobs adds the reconcilers of training jobs to a manager.
 func setupTrainingJobs(mgr manager.Manager, o Options) error {
 	config := trainingjob.DefaultConfig()
+	config.GangScheduler, config.Without = o.GangScheduler, o.Without
 	config.Events = report.NewEvents(mgr.GetEventRecorder(trainingjob.Name))
 	var err error
 	if config.Metrics, err = trainingjob.NewMetrics(o.Registerer); err != nil {

@@ -5,9 +5,11 @@ package controller
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/internal/controller/jobset"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/trainjob"
@@ -21,9 +23,13 @@ const (
 
 // setupTrainJobs adds the reconcilers of TrainJobs and of what they are made of.
 func setupTrainJobs(mgr manager.Manager, o Options) error {
+	optional := []string{TrainJobs, JobSets}
+	for _, job := range v1.Jobs() {
+		optional = append(optional, job.Traits().Plural)
+	}
 	for _, name := range o.Without {
-		if name != TrainJobs && name != JobSets {
-			return fmt.Errorf("cannot leave %q to other controllers: only %s and %s can be", name, TrainJobs, JobSets)
+		if !slices.Contains(optional, name) {
+			return fmt.Errorf("cannot leave %q to other controllers: only %s can be", name, strings.Join(optional, ", "))
 		}
 	}
 	if !slices.Contains(o.Without, TrainJobs) {

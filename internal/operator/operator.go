@@ -60,6 +60,9 @@ type Config struct {
 	// Without names the kinds that this Operator leaves to the controllers that
 	// the cluster has for them: controller.TrainJobs, controller.JobSets.
 	Without []string
+	// GangScheduler is the scheduler that places the Pods of training jobs all
+	// or none: volcano, or one with the coscheduling plugin. Default: none.
+	GangScheduler string
 	// Add, if set, adds more reconcilers to the same manager.
 	Add func(ctrl.Manager) error
 }
@@ -105,7 +108,7 @@ func New(cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler}); err != nil {
 		return nil, err
 	}
 	if cfg.Add != nil {

@@ -23,6 +23,7 @@ type plan struct {
 	delete         []*corev1.Pod
 	deleteServices []*corev1.Service
 	objects        []client.Object // make sure of these
+	drop           []client.Object // delete these, by their names
 	remove         bool            // delete the job itself
 	after          time.Duration   // when to look again at the latest; 0: when something changes
 	events         []event

@@ -21,6 +21,7 @@ func (d *decision) suspend() {
 	}
 	d.leave(d.surplus...)
 	d.deleteLeaving()
+	d.dropObjects()
 	d.deleteServices = present(d.services)
 	for _, s := range d.status.ReplicaStatuses {
 		s.Active = 0
@@ -68,6 +69,7 @@ func (d *decision) end(t v1.JobConditionType, reason, message string) {
 // ended cleans up after a job, and in the end deletes it.
 func (d *decision) ended() {
 	policy := d.job.Policy()
+	d.dropObjects()
 	d.clean(*policy.CleanPodPolicy)
 	for _, s := range d.status.ReplicaStatuses {
 		switch {
@@ -80,6 +82,15 @@ func (d *decision) ended() {
 	}
 	if ttl := policy.TTLSecondsAfterFinished; ttl != nil && !suspended(d.job) {
 		d.remove = d.look(d.finished().Add(time.Duration(*ttl) * time.Second))
+	}
+}
+
+// dropObjects deletes what is of no use without the job's Pods.
+func (d *decision) dropObjects() {
+	for _, obj := range d.f.Objects(d.job, d.pods) {
+		if endsWithJob(obj) {
+			d.drop = append(d.drop, obj)
+		}
 	}
 }
 

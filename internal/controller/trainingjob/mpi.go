@@ -33,6 +33,10 @@ const (
 	kubectlImage = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
 )
 
+// mpiRoleLabel is an older operator's, by which Katib's example finds the
+// launcher.
+const mpiRoleLabel = "mpi-job-role"
+
 // New implements Framework.
 func (MPI) New() v1.Job { return &v1.MPIJob{} }
 
@@ -53,6 +57,10 @@ func (MPI) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 // Connect implements Framework. As with the training operator it is the first
 // container that runs MPI, whatever its name.
 func (MPI) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[mpiRoleLabel] = strings.ToLower(string(r.Type))
 	main := &pod.Spec.Containers[0]
 	config := corev1.VolumeMount{Name: mpiVolume, MountPath: mpiDir}
 	if r.Type != v1.MPILauncher {

@@ -26,7 +26,7 @@ func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Ob
 		if err != nil {
 			return fmt.Errorf("cannot encode %T %s: %w", obj, obj.GetName(), err)
 		}
-		key, hash := fmt.Sprintf("%T/%s", obj, obj.GetName()), sha256.Sum256(text)
+		key, hash := objectKey(obj), sha256.Sum256(text)
 		if r.ensured.is(job, key, hash) {
 			continue
 		}
@@ -62,6 +62,31 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 		return fmt.Errorf("cannot update %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
+}
+
+// drop deletes objects of a job, once.
+func (r *reconciler) drop(ctx context.Context, job v1.Job, objects []client.Object) error {
+	for _, obj := range objects {
+		key, gone := objectKey(obj), [sha256.Size]byte{}
+		if r.ensured.is(job, key, gone) {
+			continue
+		}
+		have := obj.DeepCopyObject().(client.Object)
+		err := r.live.Get(ctx, client.ObjectKeyFromObject(obj), have)
+		if err == nil && metav1.IsControlledBy(have, job) {
+			err = r.client.Delete(ctx, have)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot delete %s of %s/%s: %w", key, job.GetNamespace(), job.GetName(), err)
+		}
+		r.ensured.set(job, key, gone)
+	}
+	return nil
+}
+
+// objectKey tells a job's objects apart.
+func objectKey(obj client.Object) string {
+	return fmt.Sprintf("%T %s/%s", obj, obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName())
 }
 
 // contents remembers what was written of jobs' objects.

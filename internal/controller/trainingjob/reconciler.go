@@ -134,6 +134,9 @@ func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
 			return err
 		}
 	}
+	if err := r.drop(ctx, job, p.drop); err != nil {
+		return err
+	}
 	if p.remove {
 		return r.remove(ctx, job)
 	}

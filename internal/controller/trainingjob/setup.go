@@ -5,6 +5,7 @@ package trainingjob
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +28,12 @@ type Config struct {
 	// Metrics and Events are what is told to the outside. Required.
 	Metrics *Metrics
 	Events  *report.Events
+	// GangScheduler is the scheduler that places a job's Pods all or none:
+	// volcano, or one with the coscheduling plugin. Default: none.
+	GangScheduler string
+	// Without names kinds, such as pytorchjobs, that are left to another
+	// controller. Default: none.
+	Without []string
 	// Clock is the time. Default: the system's.
 	Clock clock.PassiveClock
 	// Concurrency is how many jobs of a kind are reconciled at once. Default 8.
@@ -50,6 +57,9 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 	for _, f := range Frameworks() {
 		job := f.New()
 		t := job.Traits()
+		if slices.Contains(config.Without, t.Plural) {
+			continue
+		}
 		_, err := mgr.GetRESTMapper().RESTMapping(v1.GroupVersion.WithKind(t.Kind).GroupKind(), v1.Version)
 		if meta.IsNoMatchError(err) {
 			mgr.GetLogger().Info("Leaving out a kind that is not installed", "kind", t.Kind)
@@ -57,6 +67,9 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		}
 		if err != nil {
 			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
+		}
+		if config.GangScheduler != "" {
+			f = gang{f, config.GangScheduler}
 		}
 		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader()}
 		if err := builder.ControllerManagedBy(mgr).

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package trainingjob
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "diwan.dev/diwan/api/kubeflow/v1"
+)
+
+const gangJob = `{kind: PyTorchJob, metadata: {annotations: {a: b}}, spec: {runPolicy: {SUSPEND schedulingPolicy: POLICY}, pytorchReplicaSpecs: {
+	Master: {replicas: 1, template: {spec: {containers: [{name: pytorch, image: i, resources: {limits: {cpu: 500m}}}]}}},
+	Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: i, resources: {requests: {cpu: 1, memory: 1Gi}, limits: {cpu: 9}}}]}}}}}}`
+
+func TestPodGroup(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, scheduler, policy, version string
+		want                               map[string]any
+	}{
+		"Volcano":      {"all must fit at once, with what they ask for", "volcano", "{}", "scheduling.volcano.sh/v1beta1", map[string]any{"minMember": int64(4), "queue": "default", "minResources": map[string]any{"cpu": "3500m", "memory": "3Gi"}}},
+		"VolcanoAll":   {"as the user says", "volcano", "{minAvailable: 2, queue: q, priorityClass: high, scheduleTimeoutSeconds: 9}", "scheduling.volcano.sh/v1beta1", map[string]any{"minMember": int64(2), "queue": "q", "priorityClassName": "high", "minResources": map[string]any{"cpu": "1500m", "memory": "1Gi"}}},
+		"Coscheduling": {"the plugin knows no queues", "scheduler-plugins", "{queue: q, minResources: {cpu: 7}, scheduleTimeoutSeconds: 9}", "scheduling.x-k8s.io/v1alpha1", map[string]any{"minMember": int64(4), "scheduleTimeoutSeconds": int64(9), "minResources": map[string]any{"cpu": "7"}}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, job := read(t, strings.NewReplacer("POLICY", tc.policy, "SUSPEND", "").Replace(gangJob))
+			g := gang{f, tc.scheduler}
+			group := decide(g, job, nil, nil, noon).objects[0].(*unstructured.Unstructured)
+			if diff := cmp.Diff(tc.want, group.Object["spec"]); diff != "" || group.GetAPIVersion() != tc.version || group.GetAnnotations()["a"] != "b" {
+				t.Errorf("%s: %s (-want +got)\n%s", tc.reason, group.GetAPIVersion(), diff)
+			}
+			p := newPod(g, job, Replica{v1.Worker, 0})
+			marks := map[string]string{"volcano": p.Annotations["scheduling.k8s.io/group-name"] + p.Annotations["volcano.sh/task-spec"], "scheduler-plugins": p.Labels["scheduling.x-k8s.io/pod-group"] + "worker"}
+			if p.Spec.SchedulerName != tc.scheduler || marks[tc.scheduler] != "jworker" {
+				t.Errorf("a Pod goes to %q as %v", p.Spec.SchedulerName, marks)
+			}
+			suspended, job := read(t, strings.NewReplacer("POLICY", tc.policy, "SUSPEND", "suspend: true,").Replace(gangJob))
+			if p := decide(gang{suspended, tc.scheduler}, job, nil, nil, noon); len(p.drop) != 1 || len(p.objects) != 0 {
+				t.Error("the group of a suspended job stays")
+			}
+		})
+	}
+}
+
+func TestAutoscaler(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{kind: PyTorchJob, spec: {runPolicy: RUN, elasticPolicy: {minReplicas: 1, maxReplicas: 3, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: i}]}}}}}}`,
+		`{kind: PaddleJob, spec: {runPolicy: RUN, elasticPolicy: {minReplicas: 1, maxReplicas: 3, metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}]}, paddleReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: paddle, image: i}]}}}}}}`,
+	} {
+		f, job := read(t, strings.Replace(text, "RUN", "{}", 1))
+		scaler := decide(f, job, nil, nil, noon).objects[0].(*autoscalingv2.HorizontalPodAutoscaler)
+		target := autoscalingv2.CrossVersionObjectReference{APIVersion: "kubeflow.org/v1", Kind: job.Traits().Kind, Name: "j"}
+		if s := scaler.Spec; s.ScaleTargetRef != target || *s.MinReplicas != 1 || s.MaxReplicas != 3 || len(s.Metrics) != 1 {
+			t.Errorf("the autoscaler of a %s is %+v", job.Traits().Kind, s)
+		}
+		f, job = read(t, strings.Replace(text, "RUN", "{suspend: true}", 1))
+		if p := decide(f, job, nil, nil, noon); len(p.drop) != 1 {
+			t.Errorf("the autoscaler of a suspended %s stays", job.Traits().Kind)
+		}
+	}
+	f, job := read(t, strings.NewReplacer("POLICY", "Never", "RUN", "{}").Replace(elasticJob))
+	if p := decide(f, job, nil, nil, noon); len(p.objects) != 0 {
+		t.Error("an elastic job without metrics has an autoscaler")
+	}
+}
