@@ -207,6 +207,7 @@ func (s *server) refuses(t *testing.T) {
 		"Nameless":    {"ask", `{}`, nil, 400, "experiment is missing"},
 		"Nobody":      {"ask", `{"experiment": "nobody"}`, nil, 404, "nobody"},
 		"Odd":         {"ask", `{"experiment": "a/../b", "namespace": ".."}`, nil, 404, "no experiment can"},
+		"Control":     {"ask", `{"experiment": "asked", "request_id": "a\u0000b"}`, nil, 400, "printed"},
 		"Wait":        {"ask", `{"experiment": "asked", "wait_seconds": "NaN"}`, nil, 400, "wait_seconds"},
 		"Token":       {"ask", `{"experiment": "asked"}`, []string{"Authorization", "Bearer x"}, 401, "not valid"},
 		"Leaseless":   {"report", `{"trial": "x"}`, nil, 400, "lease is missing"},

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -38,7 +40,7 @@ func (s *Server) Ask(ctx context.Context, r *asktell.AskRequest) (*asktell.AskRe
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.alone(ctx, id)
+	release, err := s.alone(ctx, namespace+"/"+id)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +82,8 @@ func checkAsk(r *asktell.AskRequest) (id string, wait time.Duration, err error) 
 	switch {
 	case len(id) > maxID:
 		return "", 0, status.Errorf(codes.InvalidArgument, "request_id has %d bytes: want at most %d", len(id), maxID)
+	case strings.ContainsFunc(id, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "", 0, status.Errorf(codes.InvalidArgument, "request_id is %q: want characters that can be printed", id)
 	case len(r.GetWorker()) > maxWorker:
 		return "", 0, status.Errorf(codes.InvalidArgument, "worker has %d bytes: want at most %d", len(r.GetWorker()), maxWorker)
 	case !(seconds >= 0 && seconds <= maxWait.Seconds()):
@@ -88,8 +92,8 @@ func checkAsk(r *asktell.AskRequest) (id string, wait time.Duration, err error) 
 	return id, time.Duration(seconds * float64(time.Second)), nil
 }
 
-// alone waits until no other call has this request's ID, as when a client that
-// gave up waiting asks again.
+// alone waits until no other call has this request's ID in its namespace, as
+// when a client that gave up waiting asks again.
 func (s *Server) alone(ctx context.Context, id string) (release func(), err error) {
 	for {
 		s.mu.Lock()

@@ -34,8 +34,8 @@ type Server struct {
 	offered map[types.UID]string
 	// instants are when leases reported last.
 	instants map[string]time.Time
-	// asking are the requests under way by their ID; what they hold is closed at
-	// their end.
+	// asking are the requests under way by their namespace and ID; what they hold
+	// is closed at their end.
 	asking map[string]chan struct{}
 }
 

@@ -171,8 +171,8 @@ class Trial:
                 self._client.call("report", **self._lease)
             except Lost:
                 return  # the next report or complete raises it
-            except Error:
-                pass
+            except (Error, OSError, http.client.HTTPException):
+                pass  # tried again, until the lease has run out
 
     def __enter__(self):
         threading.Thread(target=self._keep, daemon=True).start()
