@@ -127,6 +127,9 @@ func (m *membership) participate(ctx context.Context) {
 		m.send(m.node.Take())
 		state := stateOf(m.node.View(), m.self.ID, m.config.Minimum, m.node.Blocked())
 		if first || !state.View.Same(told.View) || state.Ready != told.Ready || state.Waiting != told.Waiting {
+			if v := state.View; !v.Same(told.View) {
+				m.config.Log.Info("a view holds", "view", v.Number, "rank", state.Rank, "members", v.IDs(), "left", v.Left, "lost", v.Lost)
+			}
 			first, told = false, state
 			m.publish(state)
 		}
@@ -184,6 +187,9 @@ func (m *membership) seek(ctx context.Context) {
 
 // send sends messages, each by itself. What is lost is sent again by the node.
 func (m *membership) send(messages []agreement.Message) {
+	if len(messages) == 0 {
+		return
+	}
 	addresses := map[string]string{}
 	for _, member := range append(m.alive(), m.node.View().Members...) {
 		addresses[member.ID] = member.Gossip

@@ -101,9 +101,9 @@ func (s *simulation) guess() {
 	}
 }
 
-// run lets time pass, in steps of 10 ms, until a condition holds; false if it does not within the limit.
+// run lets time pass, in steps of 20 ms, until a condition holds; false if it does not within the limit.
 func (s *simulation) run(limit time.Duration, until func() bool) bool {
-	for end := s.now.Add(limit); s.now.Before(end); s.now = s.now.Add(10 * time.Millisecond) {
+	for end := s.now.Add(limit); s.now.Before(end); s.now = s.now.Add(20 * time.Millisecond) {
 		if until != nil && until() {
 			return true
 		}

@@ -25,6 +25,7 @@ func (n *Node) prepare(m Message) {
 		return
 	}
 	n.vote.promised = m.Ballot
+	n.wait = n.now.Add(n.config.Answer + n.config.Retry + n.jitter(n.config.Retry)) // let it come to an end
 	n.send(m.From.ID, Message{Kind: Promise, Ballot: m.Ballot, View: n.vote.accepted, AcceptedIn: n.vote.acceptedIn, Leaving: n.leaving})
 }
 
