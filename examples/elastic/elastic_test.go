@@ -84,12 +84,13 @@ func (j *job) start(name string) *exec.Cmd {
 	}
 	defer log.Close()
 	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
 		j.t.Fatal(err)
 	}
 	j.t.Cleanup(func() { // killing the agent ends the worker
-		command.Process.Signal(syscall.SIGCONT)
-		command.Process.Kill()
+		syscall.Kill(-command.Process.Pid, syscall.SIGCONT)
+		syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		command.Wait()
 		if j.t.Failed() {
 			text, _ := os.ReadFile(log.Name())
@@ -181,8 +182,8 @@ func (j *job) awaitSize(want int) {
 	}
 }
 
-// TestWorkersComeAndGo kills a worker and starts another, again and again, and holds the training to what it would have
-// been without: each sample once in each epoch, and the same loss.
+// TestWorkersComeAndGo kills a worker and starts another, again and again, freezes one for a while, and holds the training
+// to what it would have been without: each sample once in each epoch, and the same loss.
 func TestWorkersComeAndGo(t *testing.T) {
 	t.Parallel()
 	const epochs = 4
@@ -194,7 +195,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 	if err := os.WriteFile(slow, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wild := newJob(t, "--seed=1", fmt.Sprintf("--epochs=%d", epochs), "--pause=0.5", "--pause-while="+slow)
+	wild := newJob(t, "--seed=1", fmt.Sprintf("--epochs=%d", epochs), "--pause=0.8", "--pause-while="+slow)
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range 3 {
 		wild.start(fmt.Sprint("w", i))
@@ -212,6 +213,12 @@ func TestWorkersComeAndGo(t *testing.T) {
 		delete(wild.workers, victim)
 		wild.awaitSize(3)
 	}
+	stopped := wild.start("w9") // and one that is frozen and comes back
+	wild.awaitSize(4)
+	syscall.Kill(-stopped.Process.Pid, syscall.SIGSTOP)
+	wild.awaitSize(3)
+	syscall.Kill(-stopped.Process.Pid, syscall.SIGCONT)
+	wild.awaitSize(4)
 	if err := os.Remove(slow); err != nil {
 		t.Fatal(err)
 	}

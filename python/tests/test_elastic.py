@@ -212,6 +212,60 @@ class ScriptedAgents:
             s.close()
 
 
+class AgentTest(unittest.TestCase):
+    def setUp(self):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.at = "127.0.0.1:%d" % self.server.getsockname()[1]
+
+    def tearDown(self):
+        self.server.close()
+
+    def accept(self, *replies):
+        connection, _ = self.server.accept()
+        with connection.makefile("r") as lines:
+            self.assertIn("join", json.loads(lines.readline()))
+        for reply in replies:
+            connection.sendall(json.dumps(reply).encode() + b"\n")
+        return connection
+
+    def state(self, number, ready=True):
+        return {"state": {"view": {"history": "h", "number": number, "members": [{"id": "a"}]}, "rank": 0, "ready": ready}}
+
+    def test_a_worker_attaches_again(self):
+        agent = elastic.Agent("127.0.0.1:1", self.at)
+        self.accept({"member": {"id": "a.1"}}, self.state(3)).close()
+        again = self.accept({"member": {"id": "a.2"}}, self.state(5))
+        self.assertEqual(agent.wait(timeout=20).view.number, 5)
+        self.assertEqual(agent.member.id, "a.2")
+        agent.close()
+        again.close()
+
+    def test_waiting(self):
+        agent = elastic.Agent("127.0.0.1:1", self.at)
+        connection = self.accept(self.state(1, ready=False))
+        view = agent.wait(timeout=20, ready=False).view
+        self.assertIsNone(agent.wait(timeout=0.05), "the view is not one to train in")
+        self.assertIsNone(agent.wait(view, timeout=0.05, ready=False), "there is no other view")
+        connection.sendall(json.dumps(self.state(2)).encode()[:20])  # a line in two parts
+        connection.sendall(json.dumps(self.state(2)).encode()[20:] + b"\n")
+        self.assertEqual(agent.wait(view, timeout=20).view.number, 2)
+        agent.close()
+        connection.close()
+
+    def test_refusal_is_told(self):
+        agent = elastic.Agent("127.0.0.1:1", self.at)
+        connection = self.accept({"error": "cannot join: another worker is attached to this agent"})
+        with self.assertRaisesRegex(elastic.AgentError, "another worker"):
+            agent.wait(timeout=20)
+        agent.close()
+        connection.close()
+
+    def test_no_agent(self):
+        self.server.close()
+        with self.assertRaisesRegex(elastic.AgentError, "does `diwan elastic agent` run"):
+            elastic.Agent("127.0.0.1:1", self.at, patience=0.1)
+
+
 class Counting:
     """A training that notes in its state which samples made it, in order."""
 
@@ -274,6 +328,30 @@ class TrainingTest(unittest.TestCase):
         self.assertIsInstance(outcome["a"], KeyboardInterrupt)
         for name in "bc":
             self.assertEqual(outcome[name], (True, [1.0] * 30))
+
+    def test_a_step_without_a_collective_operation(self):
+        """It counts once all have done it, so that ledgers do not part."""
+        agents = ScriptedAgents("ab")
+        order = []
+
+        def run(name):
+            count = Counting(4, 2)
+            with count.training(agents, name) as training:
+                for step in training:
+                    with step:
+                        order.append((step.cursor, name))
+                        if name == "b":
+                            threading.Event().wait(0.1)
+
+        threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        agents.all_joined.wait(10)
+        agents.tell(1, "ab")
+        for thread in threads:
+            thread.join(20)
+        agents.close()
+        self.assertEqual([cursor for cursor, _ in order], [0, 0, 2, 2])
 
     def test_a_user_error_is_not_hidden(self):
         agents = ScriptedAgents("a")

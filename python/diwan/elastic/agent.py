@@ -110,6 +110,7 @@ class Agent:
 
     def leave(self) -> None:
         """Say that this worker has finished, and close the connection."""
+        self._closed = True  # before the agent hangs up, or the thread would attach again
         self._send({"leave": True})
         self.close()
 

@@ -29,15 +29,22 @@ class Step:
         self.epoch, self.cursor, self.count = ledger.epoch, ledger.cursor, ledger.count
         self.samples: List[int] = ledger.lease(group.rank, group.size)
         self.done = False
+        self.together = False  # whether all workers are known to have done it
 
     def all_reduce(self, values) -> None:
         """Sum a buffer of floats or doubles over all workers, in place; see Group.all_reduce."""
         self.group.all_reduce(values)
+        self.together = True
 
     def __enter__(self) -> "Step":
         return self
 
     def __exit__(self, kind, error, trace) -> bool:
+        if kind is None and not self.together:
+            try:
+                self.group.barrier()  # a step without a collective operation counts at all or at none
+            except Interrupted:
+                kind = Interrupted
         if kind is None:
             self._training._count(self)
             return False
