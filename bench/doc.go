@@ -8,7 +8,6 @@
 //
 //	go run ./bench start overhead scale load many
 //
-// SHARE, a number up to 1, makes load and many shorter. DIWAN names another
-// binary to measure, DIWAN_UP more arguments of its `up`, such as
-// --pprof 127.0.0.1:6060. ray needs a Python that has Ray Tune.
+// DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`,
+// such as --pprof 127.0.0.1:6060. ray needs a Python that has Ray Tune.
 package main

@@ -23,10 +23,6 @@ const (
 // measureMany creates many small experiments at once and tells when each was
 // done.
 func measureMany(ctx context.Context) (string, error) {
-	count, err := shareOf(manyExperiments)
-	if err != nil {
-		return "", err
-	}
 	s, end, err := newServer(ctx)
 	if err != nil {
 		return "", err
@@ -45,7 +41,7 @@ func measureMany(ctx context.Context) (string, error) {
 	group.Go(func() error {
 		creators, ctx := errgroup.WithContext(ctx)
 		creators.SetLimit(16)
-		for i := range count {
+		for i := range manyExperiments {
 			e := experiment(fmt.Sprintf("many-%d", i), manyTrials, manyTrials, "echo loss=${trialParameters.x}")
 			creators.Go(func() error {
 				_, err := client.Create(ctx, e, metav1.CreateOptions{})
@@ -56,7 +52,7 @@ func measureMany(ctx context.Context) (string, error) {
 	})
 	var ends, lives []time.Duration
 	group.Go(func() error {
-		ends, lives, err = followMany(ctx, watcher, count, began)
+		ends, lives, err = followMany(ctx, watcher, began)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -65,21 +61,21 @@ func measureMany(ctx context.Context) (string, error) {
 	slices.Sort(lives)
 	rows := [][]string{{"of the experiments", "have ended, after the first was created", "took, each from its own creation"}}
 	for _, share := range []int{0, 10, 50, 90, 99, 100} {
-		i := (count - 1) * share / 100
+		i := (manyExperiments - 1) * share / 100
 		rows = append(rows, []string{fmt.Sprintf("%d %%", share), seconds(ends[i]), seconds(lives[i])})
 	}
 	return table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of processor time a trial, %.0f MB in the end.\n",
-		count, manyTrials, (s.cpu()-before).Seconds()*1000/float64(count*manyTrials), s.memory("VmRSS")), nil
+		manyExperiments, manyTrials, (s.cpu()-before).Seconds()*1000/(manyExperiments*manyTrials), s.memory("VmRSS")), nil
 }
 
-// followMany tells when each of so many experiments ended, in the order in which
-// they did: since began, and since it was first seen.
-func followMany(ctx context.Context, watcher watch.Interface, count int, began time.Time) (ends, lives []time.Duration, err error) {
+// followMany tells when each experiment ended, in the order in which they did:
+// since began, and since it was first seen.
+func followMany(ctx context.Context, watcher watch.Interface, began time.Time) (ends, lives []time.Duration, err error) {
 	first, over := map[string]time.Time{}, map[string]bool{}
-	for len(over) < count {
+	for len(over) < manyExperiments {
 		select {
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("%d of %d experiments have ended: %w", len(over), count, ctx.Err())
+			return nil, nil, fmt.Errorf("%d of %d experiments have ended: %w", len(over), manyExperiments, ctx.Err())
 		case event, ok := <-watcher.ResultChan():
 			object, is := event.Object.(*unstructured.Unstructured)
 			if !ok || !is {
