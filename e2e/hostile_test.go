@@ -58,7 +58,7 @@ var hostiles = map[string]hostile{
 	"grid without step":          {edit: replace("algorithmName: random", "algorithmName: grid"), want: "step"},
 	"objective has no direction": {edit: replace("type: minimize", "type: sideways"), want: "sideways"},
 	"objective has no metric":    {edit: replace("objectiveMetricName: loss", "goal: 1"), want: "objectiveMetricName"},
-	"name is too long":           {shape: shape{name: strings.Repeat("a", 41)}, want: "40"},
+	"name is too long":           {shape: shape{name: strings.Repeat("a", 64)}, want: "63"},
 	"name has capitals":          {edit: replace("name: hostile", "name: Hostile"), want: "ostile"},
 	"kind is unknown":            {edit: replace("kind: Job", "kind: Wish"), want: "successCondition"},
 	"no template":                {edit: func(m string) string { return m[:strings.Index(m, "  trialTemplate:")] }, want: "trialTemplate"},

@@ -198,7 +198,8 @@ func TestTimeLimitOfATrial(t *testing.T) {
 		<-ctx.Done()
 		return "", 0
 	})
-	e := l.experiment("slow", 1, 1, func(e *v1beta1.Experiment) {
+	name := strings.Repeat("slow-", 12) + "too" // 63 characters: the longest that there is
+	e := l.experiment(name, 1, 1, func(e *v1beta1.Experiment) {
 		e.Spec.TrialTemplate.TimeLimitSeconds = ptr.To(int64(1))
 		e.Spec.TrialTemplate.MaxRetryCount = 3
 	})
@@ -206,8 +207,8 @@ func TestTimeLimitOfATrial(t *testing.T) {
 	trial := l.trials()[0]
 	c := trial.Status.Conditions.Get(v1beta1.ConditionFailed)
 	if c == nil || c.Reason != v1beta1.ReasonTrialTimeLimitExceeded || c.Message != "Trial has failed: its run took longer than its time limit of 1s" ||
-		trial.Status.Retries != 0 || e.Status.TrialsFailed != 1 {
-		t.Errorf("the trial ended with %+v", trial.Status)
+		trial.Status.Retries != 0 || e.Status.TrialsFailed != 1 || len(trial.Name) > 49 || trial.Labels[v1beta1.LabelExperiment] != name {
+		t.Errorf("trial %s ended with %+v", trial.Name, trial.Status)
 	}
 	l.eventually(l.noJobs)
 }

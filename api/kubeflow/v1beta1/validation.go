@@ -13,8 +13,9 @@ import (
 // can use, and keep each object that is made of an experiment below the size
 // that the API server stores.
 const (
-	// MaxNameLength leaves room for the suffix of trial names in labels.
-	MaxNameLength = 40
+	// MaxNameLength is how long the value of a label may be: trials and Pods bear
+	// the experiment's name in one.
+	MaxNameLength = 63
 	// MaxParameters bounds the search space, whose every dimension is written
 	// into each trial.
 	MaxParameters = 1000

@@ -11,6 +11,10 @@
 // The map is one to one, so that two trials of one experiment never share a
 // name, creating trial 17 twice is AlreadyExists and never a duplicate, and the
 // index can be read back from a name without a table.
+//
+// Katib refuses experiments whose names are longer than 40 characters. Here their
+// trials bear a shortened name that ends with a hash of the whole, so that the
+// names of what a trial runs, to which more is added, are as short as in Katib.
 package trialname
 
 import (
@@ -27,25 +31,43 @@ const (
 	codeLen  = 8
 	codes    = 36 * 36 * 36 * 36 * 36 * 36 * 36 * 36 // 2.8e12, below 2⁴²
 	codeBase = uint64(len(digits))
+	// longest is how long the experiment's part of a name may be, as in Katib.
+	longest = 40
 )
 
+// Prefix is what the names of an experiment's trials begin with: its own name, or
+// of a longer one than 40 characters the first 31 and a hash.
+func Prefix(experiment string) string {
+	if len(experiment) <= longest {
+		return experiment
+	}
+	sum := sha256.Sum256([]byte("diwan experiment name\x00" + experiment))
+	code := binary.BigEndian.Uint64(sum[:8]) % codes
+	kept := strings.TrimRight(experiment[:longest-codeLen-1], "-.") // no part of a name ends with these
+	return kept + "-" + spell(code)
+}
+
 // Of is the name of the trial with this index, from 0, of the experiment with
-// this name and UID: "<experiment>-<8 characters>".
+// this name and UID: "<prefix>-<8 characters>".
 func Of(experiment string, uid types.UID, index int) string {
 	a, b := key(uid)
-	code := (mulmod(a, uint64(index)%codes) + b) % codes
+	return Prefix(experiment) + "-" + spell((mulmod(a, uint64(index)%codes)+b)%codes)
+}
+
+// spell writes a code in eight characters.
+func spell(code uint64) string {
 	var text [codeLen]byte
 	for i := codeLen - 1; i >= 0; i-- {
 		text[i] = digits[code%codeBase]
 		code /= codeBase
 	}
-	return experiment + "-" + string(text[:])
+	return string(text[:])
 }
 
 // Index is the inverse of Of for the trials with an index below count. It is
 // false for a name that Of gives to none of them, such as one made by Katib.
 func Index(experiment string, uid types.UID, name string, count int) (int, bool) {
-	text, ok := strings.CutPrefix(name, experiment+"-")
+	text, ok := strings.CutPrefix(name, Prefix(experiment)+"-")
 	if !ok || len(text) != codeLen {
 		return 0, false
 	}

@@ -38,7 +38,7 @@ func TestIndexIsTheInverse(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		uid := types.UID(rapid.String().Draw(t, "uid"))
-		experiment := rapid.StringMatching(`[a-z][-a-z0-9]{0,30}`).Draw(t, "experiment")
+		experiment := rapid.StringMatching(`[a-z]([-.a-z0-9]{0,60}[a-z0-9])?`).Draw(t, "experiment")
 		index := rapid.IntRange(0, 1<<40).Draw(t, "index")
 		name := trialname.Of(experiment, uid, index)
 		if got, ok := trialname.Index(experiment, uid, name, index+1); !ok || got != index {
@@ -46,6 +46,27 @@ func TestIndexIsTheInverse(t *testing.T) {
 		}
 		if _, ok := trialname.Index(experiment, uid, name, index); ok {
 			t.Fatalf("Index accepts index %d where only %d exist", index, index)
+		}
+	})
+}
+
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	shape := regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	long := "image-classification-on-the-large-set.of-many-kinds-of-things"
+	for _, c := range []struct{ reason, name, prefix string }{
+		{"Katib's longest stays as it is", long[:40], long[:40]},
+		{"one more is cut", long[:41], "image-classification-on-the-lar-vm2dgv8a"},
+		{"another ending is another name", long[:42], "image-classification-on-the-lar-nlbl6t1o"},
+	} {
+		if got := trialname.Prefix(c.name); got != c.prefix {
+			t.Errorf("%s: Prefix(%q) = %q, want %q", c.reason, c.name, got, c.prefix)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		experiment := rapid.StringMatching(`[a-z]([a-z0-9]|[a-z0-9][-.][a-z0-9]){20,30}`).Draw(t, "experiment")
+		if name := trialname.Of(experiment, "u", 3); len(name) > 49 || !shape.MatchString(name) {
+			t.Fatalf("experiment %q has a trial %q", experiment, name)
 		}
 	})
 }
