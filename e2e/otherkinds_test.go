@@ -183,7 +183,7 @@ spec:
   group: %[2]s
   scope: Namespaced
   names: {kind: %s, plural: %[1]s}
-  versions: [{name: %s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+  versions: [{name: %[4]s, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `, plural, group, kind, version)
 }
 
