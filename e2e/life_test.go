@@ -63,8 +63,8 @@ func TestLifeSurvivesKills(t *testing.T) {
 	}
 	s.says("endless", "Running")
 	s.merge("endless", `{"spec": {"suspend": true}}`)
-	for range 6 {
-		time.Sleep(700 * time.Millisecond)
+	for range 3 {
+		time.Sleep(time.Second)
 		s.kill()
 		s.start()
 	}
