@@ -4,6 +4,7 @@ package follow
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/cli/progress"
+	"diwan.dev/diwan/internal/controller/trialname"
 )
 
-// warnings turns warning events about Pods of followed objects in one namespace into facts: a
-// trial whose container cannot be started neither fails nor says why.
+// warnings turns warning events about followed objects in one namespace into facts: a trial whose
+// container cannot be started, or that waits for something, neither fails nor says why.
 type warnings struct {
 	client    client.WithWatch
 	namespace string
@@ -27,12 +30,9 @@ type warnings struct {
 
 // run watches events until ctx ends.
 func (w *warnings) run(ctx context.Context) {
-	selector := fields.AndSelectors(
-		fields.OneTermEqualSelector("type", corev1.EventTypeWarning),
-		fields.OneTermEqualSelector("involvedObject.kind", "Pod"),
-	)
+	selector := fields.OneTermEqualSelector("type", corev1.EventTypeWarning)
 	tell := func(seen any) {
-		if event, ok := seen.(*corev1.Event); ok {
+		if event, ok := seen.(*corev1.Event); ok && isNews(event) {
 			w.tell(ctx, event)
 		}
 	}
@@ -40,6 +40,18 @@ func (w *warnings) run(ctx context.Context) {
 		AddFunc:    tell,
 		UpdateFunc: func(_, seen any) { tell(seen) },
 	})
+}
+
+// waits are the reasons of events that say for what an experiment or a trial waits, which shows in
+// nothing else.
+var waits = []string{
+	kubeflow.ReasonExperimentQuotaExceeded, kubeflow.ReasonRunKindMissing, kubeflow.ReasonRunPermissionMissing,
+	kubeflow.ReasonRunQuotaExceeded, kubeflow.ReasonRunForbidden, kubeflow.ReasonTrialRetrying,
+}
+
+// isNews reports whether an event is about a Pod, or says for what a trial waits.
+func isNews(event *corev1.Event) bool {
+	return event.InvolvedObject.Kind == "Pod" || slices.Contains(waits, event.Reason)
 }
 
 // tell hands over an event that is news, if it is about one of the followed objects.
@@ -60,10 +72,10 @@ func (w *warnings) tell(ctx context.Context, event *corev1.Event) {
 	}
 }
 
-// Belongs reports whether a Pod is the one of a name, or one that a Job or a trial of an
+// Belongs reports whether a Pod or a trial is the one of a name, or one that a Job or an
 // experiment of that name made.
 func Belongs(pod, name string) bool {
-	return pod == name || strings.HasPrefix(pod, name+"-")
+	return pod == name || strings.HasPrefix(pod, name+"-") || strings.HasPrefix(pod, trialname.Prefix(name)+"-")
 }
 
 // byNamespace sorts objects by their namespace.
