@@ -18,6 +18,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/algorithm"
+	"diwan.dev/diwan/internal/controller/trialname"
 )
 
 // Katib's names and ports.
@@ -42,8 +43,11 @@ type Parts struct{ Search, Stopping *algorithm.Service }
 // Any reports whether something is run.
 func (p Parts) Any() bool { return p.Search != nil || p.Stopping != nil }
 
-// Name is that of the Deployment, the Service and what else there is.
-func Name(s *v1beta1.Suggestion) string { return s.Name + "-" + s.Spec.Algorithm.AlgorithmName }
+// Name is that of the Deployment, the Service and what else there is. One of a
+// Service is shorter than an experiment's may be.
+func Name(s *v1beta1.Suggestion) string {
+	return trialname.Prefix(s.Name) + "-" + s.Spec.Algorithm.AlgorithmName
+}
 
 // SearchAddress and StoppingAddress are where the services answer, host:port.
 func SearchAddress(s *v1beta1.Suggestion) string { return address(s, searchPort) }
