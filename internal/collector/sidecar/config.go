@@ -52,6 +52,6 @@ func (c Config) Encode() (string, error) {
 // The pace of a collector. A look at a file that has not grown takes some
 // microseconds.
 const (
-	lookInterval = 50 * time.Millisecond
+	lookInterval = 20 * time.Millisecond
 	lookRetry    = 500 * time.Millisecond
 )

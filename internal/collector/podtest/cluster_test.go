@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar_test
+package podtest
 
 import (
 	"context"
@@ -47,7 +47,7 @@ func collectInPods(c *localcluster.Config) {
 			panic(err)
 		}
 	}
-	table := fmt.Sprintf("images: [{image: %s, path: [%s]}]\n", image, programs)
+	table := fmt.Sprintf("images:\n- {image: %s, path: [%s]}\n", image, programs)
 	if err := os.WriteFile(c.Home.Path("images.yaml"), []byte(table), 0o600); err != nil {
 		panic(err)
 	}
