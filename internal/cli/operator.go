@@ -4,11 +4,10 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -16,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	asktell "diwan.dev/diwan/api/asktell/v1"
@@ -26,15 +24,16 @@ import (
 	"diwan.dev/diwan/internal/dbmanager"
 	"diwan.dev/diwan/internal/dbmanager/access"
 	"diwan.dev/diwan/internal/operator"
+	"diwan.dev/diwan/internal/tracing"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/stores"
 )
 
 // operatorFlags are the flags of `diwan operator`.
 type operatorFlags struct {
-	webhookAddress  string
-	webhookCerts    string
+	webhooks        webhookFlags
 	metricsAddress  string
+	metricsSecure   bool
 	healthAddress   string
 	reportAddress   string
 	askAddress      string
@@ -42,6 +41,8 @@ type operatorFlags struct {
 	collectorStore  string
 	leaderElection  bool
 	leaderNamespace string
+	leaseDuration   time.Duration
+	logFormat       string
 	without         []string
 	gangScheduler   string
 }
@@ -61,10 +62,14 @@ the place of Katib's controller: run only one of the two in a cluster.
   diwan operator --store sqlite:/var/lib/diwan/observations.db
 
   # In a cluster, one of several replicas, with a store that they share.
-  diwan operator --leader-elect --webhook-certs /certs --store @/secrets/store`,
+  diwan operator --leader-elect --webhook-service kubeflow/diwan-operator \
+    --webhook-secret kubeflow/diwan-webhooks --store @/secrets/store`,
 		Args:              noArguments,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
 			ctx, release := interruptible(context.Background())
 			defer release()
 			err := a.operate(ctx, f)
@@ -76,8 +81,8 @@ the place of Katib's controller: run only one of the two in a cluster.
 	}
 	flags := command.Flags()
 	a.options.addStore(command, "required")
-	flags.StringVar(&f.webhookAddress, "webhook-address", ":8443", "address where the API server's questions are answered")
-	flags.StringVar(&f.webhookCerts, "webhook-certs", "", "directory with tls.crt and tls.key for the webhooks; no webhooks if empty")
+	f.webhooks.addTo(command)
+	flags.BoolVar(&f.metricsSecure, "metrics-secure", false, "serve metrics by HTTPS, with the webhooks' certificate, to those who may get /metrics")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "0", "address of Prometheus metrics; 0 for none")
 	flags.StringVar(&f.healthAddress, "health-address", "0", "address of /healthz and /readyz; 0 for none")
 	flags.StringVar(&f.reportAddress, "db-manager-address", "0", "address of Katib's gRPC service DBManager, such as :6789; 0 for none")
@@ -88,8 +93,22 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
 	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets, pytorchjobs, tfjobs, …")
 	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: volcano, or one with the coscheduling plugin; none if empty")
-	command.MarkFlagDirname("webhook-certs")
+	flags.DurationVar(&f.leaseDuration, "leader-lease", 15*time.Second, "how long a leader that has died is waited for")
+	flags.StringVar(&f.logFormat, "log-format", logText, "form of the log: text or json")
 	return command
+}
+
+// check refuses flags that do not fit together.
+func (f *operatorFlags) check() error {
+	switch {
+	case f.leaseDuration < time.Second:
+		return usagef("cannot use --leader-lease=%s: want at least 1s", f.leaseDuration)
+	case f.metricsSecure && !f.webhooks.served():
+		return usagef("--metrics-secure needs the webhooks' certificate: set --webhook-certs or --webhook-secret")
+	case f.logFormat != logText && f.logFormat != logJSON:
+		return usagef("unknown --log-format %q: want text or json", f.logFormat)
+	}
+	return f.webhooks.check()
 }
 
 // operate runs the controllers until ctx ends.
@@ -101,57 +120,80 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 	if location == "" {
 		return usagef("--store is missing: say where metrics are kept, such as --store sqlite:/var/lib/diwan/observations.db")
 	}
+	if f.logFormat == logJSON {
+		defer logAsJSON(a.streams.Err)()
+	}
 	ctrl.SetLogger(klog.Background())
 	credentials, err := a.operatorCredentials()
 	if err != nil {
 		return err
 	}
+	ctx, sendTraces, err := tracing.Setup(ctx, "diwan-operator", version)
+	if err != nil {
+		return err
+	}
+	defer func() { // a collector that is away keeps nobody from ending
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = sendTraces(last)
+	}()
 	opened, err := stores.Open(ctx, location)
 	if err != nil {
 		return err
 	}
-	store := observation.Announce(opened)
+	store := observation.Announce(tracing.Store(opened))
 	group, ctx := errgroup.WithContext(ctx)
-	err = func() error {
-		config := operator.DefaultConfig(credentials, store)
-		config.MetricsAddress, config.ProbeAddress = f.metricsAddress, f.healthAddress
-		config.LeaderElection, config.LeaderNamespace = f.leaderElection, f.leaderNamespace
-		if f.collectorImage != "" {
-			collector := injection.DefaultConfig(f.collectorImage, f.collectorStore)
-			config.Collector = &collector
-		}
-		config.Without, config.GangScheduler = f.without, f.gangScheduler
-		if f.webhookCerts != "" {
-			listener, watch, err := listenTLS(f.webhookAddress, f.webhookCerts)
-			if err != nil {
-				return err
-			}
-			config.Webhooks = listener
-			group.Go(func() error { return watch(ctx) })
-		}
-		controllers, err := operator.New(config)
-		if err != nil {
-			return err
-		}
-		if f.reportAddress != "0" || f.askAddress != "0" {
-			serve, err := serveReports(f, credentials, store, controllers)
-			if err != nil {
-				return err
-			}
-			group.Go(func() error { return serve(ctx) })
-		}
-		group.Go(func() error { return controllers.Run(ctx) })
-		return nil
-	}()
-	if err != nil {
+	if err := startOperator(ctx, group, f, credentials, store); err != nil {
 		group.Go(func() error { return err })
 	}
 	return errors.Join(group.Wait(), store.Close())
 }
 
-// serveReports listens for what trials report, and for programs that ask for
-// trials; serve answers them.
-func serveReports(f operatorFlags, credentials *rest.Config, store observation.Store, controllers *operator.Operator) (serve func(context.Context) error, err error) {
+// startOperator starts what runs until ctx ends.
+func startOperator(ctx context.Context, group *errgroup.Group, f operatorFlags, credentials *rest.Config, store observation.Store) error {
+	api, err := uncachedClient(credentials)
+	if err != nil {
+		return err
+	}
+	config := operator.DefaultConfig(credentials, store)
+	config.MetricsAddress, config.ProbeAddress = f.metricsAddress, f.healthAddress
+	config.LeaderElection, config.LeaderNamespace, config.LeaseDuration = f.leaderElection, f.leaderNamespace, f.leaseDuration
+	config.Without, config.GangScheduler = f.without, f.gangScheduler
+	if f.collectorImage != "" {
+		collector := injection.DefaultConfig(f.collectorImage, f.collectorStore)
+		config.Collector = &collector
+	}
+	if f.webhooks.served() {
+		certificate, err := f.webhooks.certificate(api)
+		if err != nil {
+			return err
+		}
+		if config.Webhooks, err = listenTLS(f.webhooks.address, certificate.get); err != nil {
+			return err
+		}
+		config.Ready = certificate.ready
+		if f.metricsSecure {
+			config.MetricsCertificate = certificate.get
+		}
+		group.Go(func() error { return certificate.keep(ctx) })
+	}
+	controllers, err := operator.New(config)
+	if err != nil {
+		return err
+	}
+	if f.reportAddress != "0" || f.askAddress != "0" {
+		serve, err := serveReports(f, api, store, controllers)
+		if err != nil {
+			return err
+		}
+		group.Go(func() error { return serve(ctx) })
+	}
+	group.Go(func() error { return controllers.Run(ctx) })
+	return nil
+}
+
+// uncachedClient speaks to the API server itself.
+func uncachedClient(credentials *rest.Config) (client.Client, error) {
 	scheme, err := controller.NewScheme()
 	if err != nil {
 		return nil, err
@@ -160,6 +202,12 @@ func serveReports(f operatorFlags, credentials *rest.Config, store observation.S
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
+	return api, nil
+}
+
+// serveReports listens for what trials report, and for programs that ask for
+// trials; serve answers them.
+func serveReports(f operatorFlags, api client.Client, store observation.Store, controllers *operator.Operator) (serve func(context.Context) error, err error) {
 	reports, err := listenUnlessOff(f.reportAddress, "reports")
 	if err != nil {
 		return nil, err
@@ -206,21 +254,4 @@ func (a *app) operatorCredentials() (*rest.Config, error) {
 		return nil, fmt.Errorf("cannot use the kubeconfig: %w", err)
 	}
 	return config, nil
-}
-
-// listenTLS listens with the certificate of a directory, which watch reads again when it changes.
-func listenTLS(address, dir string) (listener net.Listener, watch func(context.Context) error, err error) {
-	certificates, err := certwatcher.New(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot read the certificate of the webhooks in %s: %w", dir, err)
-	}
-	listener, err = tls.Listen("tcp", address, &tls.Config{
-		GetCertificate: certificates.GetCertificate,
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"h2", "http/1.1"},
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("cannot listen for webhooks: %w", err)
-	}
-	return listener, certificates.Start, nil
 }

@@ -11,6 +11,7 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -19,8 +20,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"diwan.dev/diwan/internal/admission"
@@ -45,8 +49,14 @@ type Config struct {
 	// MetricsAddress serves Prometheus metrics, host:port. "0", the default,
 	// serves none.
 	MetricsAddress string
+	// MetricsCertificate, if set, has metrics served by HTTPS, to those whom
+	// RBAC lets get the path /metrics, known by their bearer tokens.
+	MetricsCertificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// ProbeAddress serves /healthz and /readyz. "0", the default, serves none.
 	ProbeAddress string
+	// Ready says why the Operator is not ready, beside its own reasons. Nil:
+	// there are none.
+	Ready func() error
 	// LeaderElection lets one of several Operators work at a time, by a Lease
 	// in LeaderNamespace. Default off.
 	LeaderElection  bool
@@ -54,6 +64,10 @@ type Config struct {
 	// Collector, if set, gives the Pods of trials a collector of their metrics.
 	// Nil: something else collects them.
 	Collector *injection.Config
+	// LeaseDuration is how long a leader that has died is waited for, at least
+	// a second. Default 15 s. A leader that cannot renew for two thirds of it
+	// ends.
+	LeaseDuration time.Duration
 	// Dial connects to the algorithm services of users, host:port. Default: as
 	// any program does.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
@@ -69,7 +83,7 @@ type Config struct {
 
 // DefaultConfig is the configuration of a single Operator without webhooks.
 func DefaultConfig(config *rest.Config, store observation.Store) Config {
-	return Config{REST: config, Store: store, MetricsAddress: "0", ProbeAddress: "0"}
+	return Config{REST: config, Store: store, MetricsAddress: "0", ProbeAddress: "0", LeaseDuration: 15 * time.Second}
 }
 
 // Operator is the reconcilers and webhooks, ready to run.
@@ -94,15 +108,21 @@ func New(cfg Config) (*Operator, error) {
 	manager, err := ctrl.NewManager(cfg.REST, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache,
-		Metrics:                       metricsserver.Options{BindAddress: cfg.MetricsAddress},
+		Metrics:                       metricsOptions(cfg),
 		HealthProbeBindAddress:        cfg.ProbeAddress,
 		LeaderElection:                cfg.LeaderElection,
 		LeaderElectionID:              "diwan-operator",
 		LeaderElectionNamespace:       cfg.LeaderNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 ptr.To(cfg.LeaseDuration),
+		RenewDeadline:                 ptr.To(cfg.LeaseDuration * 2 / 3),
+		RetryPeriod:                   ptr.To(cfg.LeaseDuration * 2 / 15),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the operator: %w", err)
+	}
+	if err := addChecks(manager, cfg.Ready); err != nil {
+		return nil, err
 	}
 	if err := asktell.Index(context.Background(), manager.GetFieldIndexer()); err != nil {
 		return nil, err
@@ -164,6 +184,37 @@ func (o *Operator) Run(ctx context.Context) error {
 		group.Go(func() error { return o.serveWebhooks(ctx) })
 	}
 	return group.Wait()
+}
+
+// metricsOptions say how metrics are served.
+func metricsOptions(cfg Config) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: cfg.MetricsAddress}
+	if cfg.MetricsCertificate != nil {
+		options.SecureServing = true
+		options.FilterProvider = filters.WithAuthenticationAndAuthorization
+		options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = cfg.MetricsCertificate }}
+	}
+	return options
+}
+
+// addChecks has the probes answer: /healthz always, /readyz when the caches are
+// filled and more, if set, has no reason against it.
+func addChecks(manager ctrl.Manager, more func() error) error {
+	ready := func(request *http.Request) error {
+		soon, cancel := context.WithTimeout(request.Context(), 100*time.Millisecond)
+		defer cancel()
+		if !manager.GetCache().WaitForCacheSync(soon) {
+			return errors.New("the caches are not filled yet")
+		}
+		if more != nil {
+			return more()
+		}
+		return nil
+	}
+	if err := errors.Join(manager.AddHealthzCheck("alive", healthz.Ping), manager.AddReadyzCheck("ready", ready)); err != nil {
+		return fmt.Errorf("cannot make the operator: %w", err)
+	}
+	return nil
 }
 
 // WaitReady returns when the reconcilers work, or ctx ends. A standby that

@@ -19,6 +19,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/workers"
+	"diwan.dev/diwan/internal/tracing"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -42,7 +43,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		Watches(&v1beta1.Trial{}, r.onTrial()).
 		Watches(&v1beta1.Suggestion{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.Experiment{}, handler.OnlyControllerOwner())).
 		WithOptions(workers.Options(config.Concurrency)).
-		Complete(r)
+		Complete(tracing.Reconciler("Experiment", r))
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}

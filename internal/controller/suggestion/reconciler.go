@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ import (
 	"diwan.dev/diwan/internal/controller/freshness"
 	"diwan.dev/diwan/internal/controller/trialname"
 	"diwan.dev/diwan/internal/searchspace"
+	"diwan.dev/diwan/internal/tracing"
 	"diwan.dev/diwan/optimize"
 )
 
@@ -140,7 +142,10 @@ func (r *Reconciler) extend(ctx context.Context, e *v1beta1.Experiment, s *v1bet
 	if err := x.learn(name, trial); err != nil {
 		return err
 	}
-	switch err := x.extend(ctx, &s.Status, s.Spec.Requests, rules, name); {
+	searching, end := tracing.Start(ctx, "search", attribute.Int("suggestions", int(s.Spec.Requests-s.Status.SuggestionCount)))
+	err = x.extend(searching, &s.Status, s.Spec.Requests, rules, name)
+	end(err)
+	switch {
 	case errors.Is(err, optimize.ErrExhausted):
 		complete(&s.Status, v1beta1.ConditionSucceeded, ReasonEndReached,
 			fmt.Sprintf("The algorithm has nothing more to suggest after %d suggestions: %v", s.Status.SuggestionCount, err), now)

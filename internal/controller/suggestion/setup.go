@@ -19,6 +19,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/workers"
+	"diwan.dev/diwan/internal/tracing"
 )
 
 // Name is the controller's name, which events and metrics bear.
@@ -45,7 +46,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			Watches(&appsv1.Deployment{}, handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1beta1.Suggestion{}, handler.OnlyControllerOwner())).
 			WithEventFilter(predicate.NewPredicateFuncs(func(o client.Object) bool { return isOutside(o) == queue.outside })).
 			WithOptions(workers.Options(queue.workers)).
-			Complete(r)
+			Complete(tracing.Reconciler("Suggestion", r))
 		if err != nil {
 			return fmt.Errorf("cannot set up %s: %w", name, err)
 		}

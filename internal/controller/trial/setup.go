@@ -21,6 +21,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/workers"
+	"diwan.dev/diwan/internal/tracing"
 	"diwan.dev/diwan/observation"
 )
 
@@ -47,7 +48,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 	if store, ok := config.Store.(observation.Announcer); ok {
 		b.WatchesRawSource(r.reports(store))
 	}
-	c, err := b.Build(r)
+	c, err := b.Build(tracing.Reconciler("Trial", r))
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}
