@@ -61,7 +61,7 @@ func Mutating(t Target) *admissionregistrationv1.MutatingWebhookConfiguration {
 		}),
 	}
 	if t.Collectors {
-		of := c.Webhooks[1].DeepCopy()
+		of := c.Webhooks[len(c.Webhooks)-1].DeepCopy()
 		of.Name, of.MatchConditions = "collector.pod.katib.kubeflow.org", nil
 		of.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: v1beta1.LabelTrial, Operator: metav1.LabelSelectorOpExists},
