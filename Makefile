@@ -77,15 +77,22 @@ lint: ## Check formatting, vet, staticcheck and generated files
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$unformatted" ]; then echo "run gofmt on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	$(TOOL) staticcheck ./...
+	$(TOOL) helm lint --quiet --strict --namespace kubeflow charts/diwan
 
-	@sum() { cat api/*/*/zz_generated.*.go api/*/*/*.pb.go config/crd/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
+	@sum() { cat api/*/*/zz_generated.*.go api/*/*/*.pb.go config/crd/*.yaml config/*.yaml charts/diwan/templates/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
 	if [ "$$before" != "$$(sum)" ]; then echo "generated files were out of date; they have been made again: commit them"; exit 1; fi
 
 .PHONY: generate
-generate: ## Make deep copies, CRDs and gRPC code again from the API types
+generate: ## Make deep copies, CRDs, gRPC code and manifests again
 	$(TOOL) controller-gen object:headerFile=tools/header.go.txt paths=./api/...
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
 	go run -C tools ./protogen api/manager/v1beta1/api.proto api/asktell/v1/asktell.proto api/observation/v1/store.proto
+	go run ./internal/admission/manifest > charts/diwan/templates/webhooks.yaml
+	$(TOOL) helm template diwan charts/diwan --namespace kubeflow --set crds.install=false > config/install.yaml
+
+.PHONY: chart
+chart: ## Package the Helm chart of VERSION, such as v1.2.3, into bin
+	$(TOOL) helm package charts/diwan --version $(patsubst v%,%,$(VERSION)) --app-version $(VERSION) --destination bin
 
 .PHONY: bench
 bench: build ## Measure start, overhead and scale; writes bench/results
