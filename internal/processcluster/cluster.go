@@ -46,7 +46,10 @@ type Cluster struct {
 
 // Build makes the program that is every part of a cluster, at path.
 func Build(ctx context.Context, path string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, "diwan.dev/diwan/internal/processcluster/kube")
+	// Clients ask the API server which version it is.
+	const version = "-X k8s.io/component-base/version.git"
+	flags := "-ldflags=-s -w " + version + "Version=v1.36.3 " + version + "Major=1 " + version + "Minor=36"
+	cmd := exec.CommandContext(ctx, "go", "build", flags, "-o", path, "diwan.dev/diwan/internal/processcluster/kube")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build the parts of a cluster: %w\n%s", err, out)

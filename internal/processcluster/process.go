@@ -81,6 +81,15 @@ func (p *process) ended() error {
 	}
 }
 
+// Ended says which parts ended by themselves, and how; nil while all live.
+func (c *Cluster) Ended() error {
+	var errs []error
+	for _, p := range c.parts {
+		errs = append(errs, p.ended())
+	}
+	return errors.Join(errs...)
+}
+
 // Kill ends a part as a power cut would. Containers live on without their node.
 func (c *Cluster) Kill(part Part) {
 	c.t.Helper()
