@@ -30,7 +30,12 @@ const root = ".."
 // binary is the path of the diwan that the tests run.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(build(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(reporting) != "" {
+		os.Exit(report(os.Args[1:]))
+	}
+	os.Exit(build(m))
+}
 
 func build(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "diwan-e2e-")
@@ -39,6 +44,11 @@ func build(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	// Containers that run as another user run it, too.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	binary = filepath.Join(dir, "diwan")
 	// Without debug information, as the Makefile builds it: linking is quicker.
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, root+"/cmd/diwan").CombinedOutput(); err != nil {

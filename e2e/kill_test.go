@@ -79,7 +79,7 @@ func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("these suggestions of an undisturbed run are missing: %v", want)
 	}
-	checkDiary(t, diary)
+	checkDiary(t, diary, killedTrials)
 
 	names := make([]string, 0, len(got))
 	for _, trial := range got {
@@ -90,7 +90,7 @@ func TestKilledAtAnyMomentNothingIsLost(t *testing.T) {
 }
 
 // checkDiary wants every trial to have begun once and ended once.
-func checkDiary(t *testing.T, path string) {
+func checkDiary(t *testing.T, path string, trials int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -105,7 +105,7 @@ func checkDiary(t *testing.T, path string) {
 			t.Errorf("%q happened %d times", line, n)
 		}
 	}
-	if len(count) != 2*killedTrials {
+	if len(count) != 2*trials {
 		t.Errorf("the diary has %d entries, want %d trials that began and ended", len(count), killedTrials)
 	}
 }

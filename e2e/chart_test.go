@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"diwan.dev/diwan/internal/node/image"
+	"diwan.dev/diwan/internal/processcluster"
+	"diwan.dev/diwan/observation/observationtest/database"
+)
+
+// buildKube makes the parts of a cluster that is not Diwan's, and the other
+// programs of Diwan's image beside the binary, once.
+var buildKube = sync.OnceValues(func() (string, error) {
+	dir := filepath.Dir(binary)
+	path := filepath.Join(dir, "kube")
+	if err := processcluster.Build(context.Background(), path); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, root+"/cmd/diwan-collector", root+"/cmd/diwan-entry")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build the programs of the image: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// foreign is a cluster that is not Diwan's, in which the chart is installed.
+type foreign struct {
+	t       testing.TB
+	cluster *processcluster.Cluster
+	kube    kubernetes.Interface
+	any     dynamic.Interface
+}
+
+// newForeign starts a cluster whose node knows the image of the chart, and the
+// image "report" as a trial that reports by gRPC.
+func newForeign(t *testing.T) *foreign {
+	t.Helper()
+	program, err := buildKube()
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &foreign{t: t}
+	f.cluster = processcluster.New(t, processcluster.Config{
+		Program: program,
+		Images: []image.Entry{
+			{Image: "ghcr.io/diwan-dev/diwan", Command: []string{binary}, Path: []string{filepath.Dir(binary)}},
+			{Image: "report", Command: []string{self}, Env: map[string]string{reporting: "1"}},
+		},
+	})
+	f.kube, f.any = f.clients(f.cluster.Admin())
+	t.Cleanup(func() {
+		if t.Failed() {
+			f.showOperators()
+		}
+	})
+	return f
+}
+
+func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.Interface) {
+	f.t.Helper()
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	anything, err := dynamic.NewForConfig(config)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return kube, anything
+}
+
+// helm runs Helm against the cluster, and wants it to succeed.
+func (f *foreign) helm(args ...string) string {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", append([]string{"tool", "-modfile=tools/go.mod", "helm"}, args...)...)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.cluster.Kubeconfig(), "HELM_CACHE_HOME="+f.t.TempDir(), "HELM_CONFIG_HOME="+f.t.TempDir())
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		f.showOperators()
+		f.t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, &out, &errs)
+	}
+	return out.String()
+}
+
+// install installs the chart as its page says, with metrics in PostgreSQL, and
+// returns when both operators are ready. The namespace admits nothing but
+// restricted Pods.
+func (f *foreign) install() {
+	f.t.Helper()
+	ctx := f.t.Context()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kubeflow", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	if _, err := f.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "diwan-store"}, StringData: map[string]string{"url": f.database()}}
+	if _, err := f.kube.CoreV1().Secrets("kubeflow").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+	f.helm("install", "diwan", "charts/diwan", "--namespace", "kubeflow", "--set", "leaderElection.leaseDuration=3s",
+		"--set", "resources.requests.cpu=10m", "--wait", "--timeout", "1m")
+}
+
+// database lends a database that Pods of the cluster reach.
+func (f *foreign) database() string {
+	f.t.Helper()
+	location, err := url.Parse(database.Postgres().Lend(f.t).URL())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(f.cluster.Gateway(), "0"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var forwarding sync.WaitGroup
+	to := location.Host
+	forwarding.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			forwarding.Go(func() { forward(ctx, in, to) })
+		}
+	})
+	f.t.Cleanup(func() {
+		stop()
+		listener.Close()
+		forwarding.Wait()
+	})
+	location.Host = listener.Addr().String()
+	return location.String()
+}
+
+// forward passes a connection on until one of both ends closes it or ctx ends.
+func forward(ctx context.Context, in net.Conn, to string) {
+	defer in.Close()
+	defer context.AfterFunc(ctx, func() { in.Close() })()
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	var both sync.WaitGroup
+	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+		both.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			way[0].Close()
+		})
+	}
+	both.Wait()
+}
+
+// operators are the Pods of the operators.
+func (f *foreign) operators() []corev1.Pod {
+	f.t.Helper()
+	list, err := f.kube.CoreV1().Pods("kubeflow").List(context.WithoutCancel(f.t.Context()), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=operator"})
+	if err != nil {
+		f.t.Errorf("cannot list the operators: %v", err)
+		return nil
+	}
+	return list.Items
+}
+
+// showOperators shows what the operators said last.
+func (f *foreign) showOperators() {
+	for _, pod := range f.operators() {
+		f.t.Logf("operator %s: %v", pod.Name, pod.Status.ContainerStatuses)
+	}
+	logs, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), "kubeflow", "*", "*", "*.log"))
+	for _, path := range logs {
+		text, _ := os.ReadFile(path)
+		f.t.Logf("%s ends with:\n%s", path, text[max(0, len(text)-4000):])
+	}
+}
+
+// logs is what all operators ever said.
+func (f *foreign) logs() string {
+	var all strings.Builder
+	paths, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), "kubeflow", "*", "*", "*.log"))
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.t.Error(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// reporter is an experiment whose trials report by gRPC.
+func reporter(name string, trials, parallel int, diary string) string {
+	return fmt.Sprintf(`
+apiVersion: kubeflow.org/v1beta1
+kind: Experiment
+metadata: {name: %s}
+spec:
+  objective: {type: minimize, objectiveMetricName: loss}
+  algorithm:
+    algorithmName: random
+    algorithmSettings: [{name: random_state, value: "1"}]
+  maxTrialCount: %d
+  parallelTrialCount: %d
+  maxFailedTrialCount: 0
+  metricsCollectorSpec: {collector: {kind: Push}}
+  parameters:
+  - {name: x, parameterType: double, feasibleSpace: {min: "0", max: "1"}}
+  trialTemplate:
+    primaryContainerName: main
+    retain: true
+    trialParameters: [{name: x, reference: x}]
+    trialSpec:
+      apiVersion: batch/v1
+      kind: Job
+      spec:
+        backoffLimit: 0
+        template:
+          spec:
+            restartPolicy: Never
+            containers: [{name: main, image: report, args: [%s, "loss=${trialParameters.x}"]}]
+`, name, trials, parallel, diary)
+}
+
+// create creates an experiment from a manifest.
+func create(ctx context.Context, client dynamic.Interface, namespace, manifest string) error {
+	object, err := decode(manifest)
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(experiments).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
+	return err
+}
+
+// succeeded waits until an experiment has succeeded, and returns its trials.
+func (f *foreign) succeeded(t testing.TB, namespace, name string, within time.Duration) []unstructured.Unstructured {
+	t.Helper()
+	eventually(t, within, func() error {
+		if err := f.cluster.Ended(); err != nil {
+			t.Fatal(err)
+		}
+		object, err := f.any.Resource(experiments).Namespace(namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, _, ok := condition(object, "Succeeded"); !ok {
+			return fmt.Errorf("experiment %s has not succeeded: %v", name, object.Object["status"])
+		}
+		return nil
+	})
+	list, err := f.any.Resource(trials).Namespace(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "katib.kubeflow.org/experiment=" + name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// namespace makes a namespace.
+func (f *foreign) namespace(name string) {
+	f.t.Helper()
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := f.kube.CoreV1().Namespaces().Create(f.t.Context(), object, metav1.CreateOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// TestChart installs the chart in a cluster that is not Diwan's, and uses it as
+// its users, its administrators and bad luck do.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	f := newForeign(t)
+	f.install()
+	t.Run("refuses", f.testRefusals)
+	t.Run("collector", f.testCollector)
+	t.Run("tenancy", f.testTenancy)
+	t.Run("metrics", f.testMetrics)
+	t.Run("certificate", f.testCertificate)
+	t.Run("permissions", f.testPermissions)
+	t.Run("kills", f.testKills)
+	t.Run("uninstall", f.testUninstall)
+}
+
+// testPermissions wants the operators to have missed no permission so far.
+func (f *foreign) testPermissions(t *testing.T) {
+	for line := range strings.Lines(f.logs()) {
+		if strings.Contains(line, "forbidden") {
+			t.Errorf("the operator's role lacks something: %s", line)
+		}
+	}
+}
+
+// testCollector wants what a trial prints to be collected by the container that
+// its Pod is given.
+func (f *foreign) testCollector(t *testing.T) {
+	f.namespace("printing")
+	text := strings.Replace(shape{name: "x", trials: 2, parallel: 2, command: "echo loss=${trialParameters.x}"}.manifest(), "namespace: default", "namespace: printing", 1)
+	if err := create(t.Context(), f.any, "printing", text); err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range f.succeeded(t, "printing", "x", 2*time.Minute) {
+		metrics, _, _ := unstructured.NestedSlice(trial.Object, "status", "observation", "metrics")
+		if value := strings.TrimPrefix(assignments(&trial), "x="); !strings.Contains(fmt.Sprint(metrics), "latest:"+value) {
+			t.Errorf("trial %s observed %v, want %s", trial.GetName(), metrics, value)
+		}
+	}
+}
+
+// testRefusals wants the API server to ask the webhooks.
+func (f *foreign) testRefusals(t *testing.T) {
+	text := strings.Replace(reporter("wrong", 1, 1, "/dev/null"), "algorithmName: random", "algorithmName: no-such", 1)
+	if err := create(t.Context(), f.any, "default", text); !apierrors.IsInvalid(err) {
+		t.Errorf("an experiment with an unknown algorithm gets %v, want that it is invalid", err)
+	}
+}
+
+// testCertificate damages the certificate of the webhooks: the operators make
+// another, and no experiment is refused meanwhile.
+func (f *foreign) testCertificate(t *testing.T) {
+	secrets := f.kube.CoreV1().Secrets("kubeflow")
+	before, err := secrets.Get(t.Context(), "diwan-webhooks", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := []byte(`{"data":{"tls.crt":null,"tls.key":null}}`)
+	if _, err := secrets.Patch(t.Context(), "diwan-webhooks", types.MergePatchType, damage, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dry, err := decode(reporter("dry", 1, 1, "/dev/null"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, func() error {
+		if _, err := f.any.Resource(experiments).Namespace("default").Create(t.Context(), dry, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			t.Fatalf("an experiment is refused: %v", err)
+		}
+		now, err := secrets.Get(t.Context(), "diwan-webhooks", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(now.Data["ca.crt"], before.Data["ca.crt"]) {
+			t.Fatal("there is another authority")
+		}
+		if len(now.Data["tls.crt"]) == 0 {
+			return errors.New("there is no new certificate")
+		}
+		return nil
+	})
+}
+
+// testUninstall wants what users made to be there when the chart is gone, and
+// nothing to be in its way.
+func (f *foreign) testUninstall(t *testing.T) {
+	f.helm("uninstall", "diwan", "--namespace", "kubeflow", "--wait", "--timeout", "1m")
+	list, err := f.any.Resource(experiments).List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 {
+		t.Errorf("%d experiments are left (%v), want those that users made", len(list.Items), err)
+	}
+	if err := create(t.Context(), f.any, "default", reporter("later", 1, 1, "/dev/null")); err != nil {
+		t.Errorf("an experiment cannot be created after the chart is gone: %v", err)
+	}
+	roles, err := f.kube.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=diwan"})
+	secrets, errSecrets := f.kube.CoreV1().Secrets("kubeflow").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=diwan"})
+	if err := errors.Join(err, errSecrets); err != nil || len(roles.Items)+len(secrets.Items) > 0 {
+		t.Errorf("%d roles and %d secrets are left (%v)", len(roles.Items), len(secrets.Items), err)
+	}
+}
