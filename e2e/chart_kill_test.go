@@ -19,8 +19,8 @@ import (
 // Kills of operators, one of them together with the API server, and the trials
 // of the experiment that they disturb.
 const (
-	operatorKills         = 5
-	trialsOfDisturbedOnes = 50
+	operatorKills         = 4
+	trialsOfDisturbedOnes = 30
 )
 
 // testKills kills the operator that works again and again at random moments, and
