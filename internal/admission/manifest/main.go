@@ -87,13 +87,14 @@ webhooks:
 // unless says when a webhook is left out: for kinds of which others are the
 // controllers, and without collectors.
 func unless(name string, rules []admissionregistrationv1.RuleWithOperations) string {
+	about := rules[0].Rule
 	switch {
-	case rules[0].APIGroups[0] == "trainer.kubeflow.org":
-		return `has "trainjobs" .Values.without`
-	case rules[0].APIGroups[0] == "jobset.x-k8s.io":
-		return `has "jobsets" .Values.without`
 	case strings.HasPrefix(name, "collector."):
 		return "not .Values.collector.enabled"
+	case about.APIGroups[0] == "trainer.kubeflow.org":
+		return `has "trainjobs" .Values.without` // runtimes are for them
+	case strings.HasSuffix(about.Resources[0], "jobs"), strings.HasSuffix(about.Resources[0], "jobsets"):
+		return fmt.Sprintf("has %q .Values.without", about.Resources[0])
 	}
 	return ""
 }
