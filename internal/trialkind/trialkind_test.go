@@ -54,3 +54,23 @@ func TestCheckWithoutConfiguration(t *testing.T) {
 		t.Errorf("a kind that nobody named gives %v", err)
 	}
 }
+
+// FuzzParse holds that no configuration makes parsing panic, and that what it
+// yields can be written as it was.
+func FuzzParse(f *testing.F) {
+	f.Add("init: {controller: {trialResources: [Workflow.v1alpha1.argoproj.io]}}")
+	f.Add(`init: {controller: {trialResources: ["Pod.v1.", ".", "..", "a.b.c.d"]}}`)
+	f.Add("init: &a {controller: *a}")
+	f.Fuzz(func(t *testing.T, text string) {
+		kinds, err := trialkind.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, kind := range kinds {
+			again, _ := schema.ParseKindArg(trialkind.Format(kind))
+			if again == nil || *again != kind {
+				t.Errorf("%v is written as %q", kind, trialkind.Format(kind))
+			}
+		}
+	})
+}
