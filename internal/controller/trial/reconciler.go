@@ -39,6 +39,9 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	t := &v1beta1.Trial{}
 	if err := r.client.Get(ctx, req.NamespacedName, t, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) && r.line.leave(req.NamespacedName) {
+			r.callNext(req.Namespace)
+		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.writes.Stale(t) {
