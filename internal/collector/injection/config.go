@@ -20,9 +20,9 @@ const (
 	sharedVolume = "diwan-collector"
 	tokenVolume  = "diwan-collector-token"
 
-	sharedDir entry.Dir = "/var/run/diwan/collector"
-	tokenDir            = "/var/run/secrets/diwan.dev/collector"
-	tokenFile           = "token"
+	sharedDir = entry.Dir("/var/run/diwan/collector")
+	tokenDir  = "/var/run/secrets/diwan.dev/collector"
+	tokenFile = "token"
 )
 
 // Config says what collectors are made of.

@@ -69,7 +69,7 @@ func (r *Reconciler) serve(ctx context.Context, s *v1beta1.Suggestion, run deplo
 				return fmt.Errorf("cannot create %T %s/%s, which runs the algorithm service: %w", o, s.Namespace, o.GetName(), err)
 			}
 		}
-		return starting{errors.New("Deployment is not ready: it has just been made")}
+		return starting{errors.New("the Deployment is not ready: it has just been made")}
 	}
 	if !metav1.IsControlledBy(d, s) {
 		return fmt.Errorf("cannot run the algorithm service: Deployment %s/%s belongs to something else", d.Namespace, d.Name)
@@ -104,7 +104,7 @@ func available(d *appsv1.Deployment) error {
 			why = c.Message
 		}
 	}
-	return starting{fmt.Errorf("Deployment is not ready: %s", why)}
+	return starting{fmt.Errorf("the Deployment is not ready: %s", why)}
 }
 
 // withdraw ends what runs the services of a suggestion that has come to its end.
