@@ -18,7 +18,7 @@ from torch.distributed.elastic.rendezvous import RendezvousClosedError, Rendezvo
 
 from .agent import Agent
 from .group import Group, Interrupted, Listener
-from .training import _own_address
+from .training import own_address
 
 
 class ViewRendezvous(RendezvousHandler):
@@ -26,7 +26,7 @@ class ViewRendezvous(RendezvousHandler):
 
     def __init__(self, params):
         self._run_id = params.run_id
-        self._host = os.environ.get("DIWAN_ELASTIC_HOST") or _own_address()
+        self._host = os.environ.get("DIWAN_ELASTIC_HOST") or own_address()
         self._listener = Listener(self._host)
         self._agent = Agent(f"{self._host}:{self._listener.port}", params.endpoint or None)
         self._view = None
@@ -45,7 +45,7 @@ class ViewRendezvous(RendezvousHandler):
                 raise RendezvousClosedError("the agent is gone")
             self._view = view = state.view
             try:
-                group = Group(view, state.rank, self._listener, abandoned=lambda: self._stale())
+                group = Group(view, state.rank, self._listener, abandoned=self._stale)
                 try:
                     return self._meet(group)
                 finally:

@@ -72,7 +72,7 @@ class Training:
         self.ledger, self.save, self.load, self.on_view, self.timeout = ledger, save, load, on_view, timeout
         self.group: Optional[Group] = None
         self.views = 0  # how many views this worker has trained in
-        host = host or os.environ.get("DIWAN_ELASTIC_HOST") or _own_address()
+        host = host or os.environ.get("DIWAN_ELASTIC_HOST") or own_address()
         self._listener = Listener(host)
         self._agent = Agent(f"[{host}]:{self._listener.port}" if ":" in host else f"{host}:{self._listener.port}", agent)
         self._view = None  # the last that a group was tried for
@@ -193,7 +193,8 @@ class Training:
         return False
 
 
-def _own_address() -> str:
+def own_address() -> str:
+    """The address of this machine's name, loopback where it has none."""
     try:
         return socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)[0][4][0]
     except OSError:
