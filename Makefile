@@ -51,6 +51,13 @@ databases: ## Install PostgreSQL and MariaDB for the tests, from Debian's packag
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql mariadb-server-core mariadb-client-core; \
 	fi
 
+# Launchers of MPIJobs run mpirun, which MPI programs link.
+.PHONY: mpi
+mpi: ## Install Open MPI for the tests, from Debian's packages
+	@if ! command -v mpirun >/dev/null; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin; \
+	fi
+
 .PHONY: test
 test: test-lint test-race test-cluster ## Run every test
 

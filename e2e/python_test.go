@@ -66,13 +66,20 @@ func sdks(t *testing.T) (python string) {
 // It is made once and kept in the user's cache.
 func environment(t *testing.T, requirements string) (python string) {
 	t.Helper()
+	return environmentOf(t, "sdks", filepath.Join("testdata", "python", requirements))
+}
+
+// environmentOf is environment for any file; those of one directory in the cache
+// have different names.
+func environmentOf(t *testing.T, directory, requirements string) (python string) {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	made, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", "sdks"), filepath.Join("testdata", "python", requirements))
+	made, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", directory), requirements)
 	switch {
 	case err == nil:
 		return made.Python

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestTrainingJobs trains on real data on several processes that find each other
+// by the training operator's names, and uses its unmodified SDK.
+func TestTrainingJobs(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("replicas of a job listen on the same port, for which each needs an address of its own: run as root")
+	}
+	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
+	sdk := sdks(t)
+	s := newServer(t)
+	s.mapped(t, "diwan.dev/examples/training", "--path", filepath.Dir(python))
+	s.mapped(t, "docker.io/pytorch/pytorch", "--path", filepath.Dir(sdk))
+	s.mapped(t, "docker.io/tensorflow/tensorflow", "--path", filepath.Dir(sdk))
+	t.Run("parts", func(t *testing.T) {
+		for _, job := range []struct {
+			file, pod string
+			accuracy  float64
+		}{
+			{"xgboostjob.yaml", "xgboost-digits-master-0", 0.94},
+			{"jaxjob.yaml", "jax-digits-worker-0", 0.93},
+			{"mpijob.yaml", "mpi-digits-launcher", 0.93},
+		} {
+			t.Run(job.file, func(t *testing.T) {
+				t.Parallel()
+				needsMPI(t, job.file)
+				s.trains(t, job.file, job.pod, job.accuracy)
+			})
+		}
+		t.Run("tune", func(t *testing.T) {
+			t.Parallel()
+			s.succeeds(t, root+"/examples/training/tune-xgboost.yaml")
+		})
+		for image, flags := range map[string][]string{
+			"pytorch-mnist-cpu":       {"--file", "/opt/pytorch-mnist=" + abs(t, "testdata/mnist")},
+			"tf-mnist-with-summaries": {"--file", "/opt/tf-mnist-with-summaries=" + abs(t, "testdata/summaries"), "--path", filepath.Dir(environment(t, "tensorboard.txt"))},
+			"xgboost-lightgbm":        {"--command", "python3", "--", abs(t, "testdata/lightgbm/train.py")},
+		} {
+			s.mapped(t, "ghcr.io/kubeflow/katib/"+image, flags...)
+		}
+		s.mapped(t, "docker.io/kubeflow/mpi-horovod-mnist", "--file", "/examples="+abs(t, "testdata/horovod"), "--path", filepath.Dir(sdk))
+		for _, file := range []string{"pytorchjob-mnist.yaml", "tfjob-mnist-with-summaries.yaml", "xgboostjob-lightgbm.yaml", "mpijob-horovod.yaml"} {
+			t.Run(file, func(t *testing.T) {
+				t.Parallel()
+				needsMPI(t, file)
+				s.succeeds(t, root+"/examples/katib/other-kinds/"+file)
+			})
+		}
+		t.Run("sdk", func(t *testing.T) {
+			t.Parallel()
+			s.python(t, sdk, "training_client.py")
+		})
+	})
+	s.cleans(t)
+}
+
+// needsMPI skips what needs mpirun where there is none.
+func needsMPI(t *testing.T, file string) {
+	t.Helper()
+	if _, err := exec.LookPath("mpirun"); err == nil || !strings.HasPrefix(file, "mpijob") {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("mpirun is not installed: run `make mpi`")
+	}
+	t.Skip("mpirun is not installed: run `make mpi`")
+}
+
+var accuracies = regexp.MustCompile(`accuracy=([\d.]+)`)
+
+// trains runs an example, whose model must come to an accuracy by what a Pod of
+// it prints.
+func (s *server) trains(t *testing.T, file, pod string, least float64) {
+	t.Helper()
+	if stdout, stderr, code := s.diwan("run", abs(t, root+"/examples/training/"+file)); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	stdout, stderr, code := s.diwan("kubectl", "logs", pod)
+	reached := accuracies.FindStringSubmatch(stdout)
+	if code != 0 || reached == nil {
+		t.Fatalf("the log of %s tells no accuracy: exit code %d\n%s%s", pod, code, stdout, stderr)
+	}
+	if accuracy, _ := strconv.ParseFloat(reached[1], 64); accuracy < least {
+		t.Errorf("%s came to an accuracy of %v, want %v", file, accuracy, least)
+	}
+}
+
+// cleans fails a job in each way that cleans up, and wants nothing left but what
+// it printed.
+func (s *server) cleans(t *testing.T) {
+	t.Helper()
+	s.apply(t, `
+apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: retried}
+spec:
+  runPolicy: {cleanPodPolicy: All, backoffLimit: 1, restartScope: Job}
+  pytorchReplicaSpecs:
+    Master: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{name: pytorch, image: i, command: [sh, -c, "echo rank $RANK; exec sleep 1000"]}]}}}
+    Worker: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{name: pytorch, image: i, command: [sh, -c, "echo rank $RANK; exit 137"]}]}}}
+---
+apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: late}
+spec:
+  runPolicy: {cleanPodPolicy: All, activeDeadlineSeconds: 2}
+  tfReplicaSpecs:
+    Worker: {replicas: 2, template: {spec: {containers: [{name: tensorflow, image: i, command: [sleep, "1000"]}]}}}
+`)
+	for job, message := range map[string]string{"pytorchjob/retried": "backoff limit", "tfjob/late": "longer than specified deadline"} {
+		if _, stderr, code := s.diwan("kubectl", "wait", "--for=condition=Failed", "--timeout=60s", job); code != 0 {
+			t.Fatalf("%s does not fail: %s", job, stderr)
+		}
+		stdout, _, _ := s.diwan("kubectl", "get", job, "-o", "jsonpath={.status.restarts} {.status.conditions[-1:].message}")
+		if !strings.Contains(stdout, message) || strings.HasPrefix(job, "pytorch") && !strings.HasPrefix(stdout, "1 ") {
+			t.Errorf("%s failed with %q, want %q in it", job, stdout, message)
+		}
+	}
+	eventually(t, time.Minute, func() error {
+		list, err := s.client().Resource(pods).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: "training.kubeflow.org/job-name in (retried,late)"})
+		if err != nil || len(list.Items) > 0 {
+			return fmt.Errorf("%d Pods are left (%w)", len(list.Items), err)
+		}
+		return nil
+	})
+	logs, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", "retried-worker-0", "pytorch", "*.log"))
+	if len(logs) == 0 {
+		t.Fatal("the log of a Pod that was cleaned up is gone")
+	}
+	if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "rank 1") {
+		t.Errorf("the log of a Pod that was cleaned up is %q (%v)", text, err)
+	}
+}
