@@ -35,6 +35,7 @@ func TestCluster(t *testing.T) {
 			"credentials": testCredentials,
 			"services":    testServices,
 			"deployment":  testDeployment,
+			"elastic":     testElastic,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var batchJobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+
+// testElastic deletes a worker of an elastic training at once; another takes its place, and the training comes to its
+// end with each sample used once in each epoch.
+func testElastic(t *testing.T, s *server) {
+	applied := make(chan string, 1)
+	go func() {
+		stdout, stderr, code := s.diwan("run", "examples/elastic/job.yaml")
+		applied <- fmt.Sprintf("exit code %d\n%s%s", code, stdout, stderr)
+	}()
+	defer func() { t.Logf("diwan run: %s", <-applied) }()
+
+	s.workersSay(t, "rank=2 of=3")
+	if stdout, stderr, code := s.diwan("kubectl", "delete", "pod", "-l", "batch.kubernetes.io/job-completion-index=1,batch.kubernetes.io/job-name=digits", "--force", "--grace-period=0"); code != 0 {
+		t.Fatalf("cannot delete the worker: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	s.workersSay(t, "rank=1 of=2")
+	s.workersSay(t, "view=[4-9] rank=[0-9] of=3")
+	eventually(t, 3*time.Minute, func() error {
+		job, err := s.client().Resource(batchJobs).Namespace("default").Get(t.Context(), "digits", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if _, _, ok := condition(job, "Complete"); !ok {
+			return fmt.Errorf("the job is not complete: %v", job.Object["status"])
+		}
+		return nil
+	})
+	epochs := regexp.MustCompile(`epoch=\d+ .*`).FindAllString(s.workersLogs(), -1)
+	if len(epochs) < 4 {
+		t.Errorf("%d epochs were reported, want at least 4", len(epochs))
+	}
+	for _, epoch := range epochs {
+		if !strings.HasSuffix(strings.TrimSpace(epoch), "samples=1797 once=true") {
+			t.Errorf("%s: want each of 1797 samples once", epoch)
+		}
+	}
+}
+
+// workersLogs is what the workers have printed.
+func (s *server) workersLogs() string {
+	paths, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", "digits-*", "worker", "*.log"))
+	var all strings.Builder
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		all.Write(text)
+	}
+	return all.String()
+}
+
+func (s *server) workersSay(t *testing.T, pattern string) {
+	t.Helper()
+	line := regexp.MustCompile(pattern)
+	eventually(t, time.Minute, func() error {
+		if text := s.workersLogs(); !line.MatchString(text) {
+			return fmt.Errorf("no worker says %q:\n%s", pattern, text)
+		}
+		return nil
+	})
+}
