@@ -85,6 +85,8 @@ lint: ## Check formatting, vet, staticcheck and generated files
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	$(TOOL) helm lint --quiet --strict --namespace kubeflow charts/diwan
+	$(TOOL) helm template diwan charts/diwan --namespace kubeflow --set replicas=1,store.sqlite.enabled=true,webhook.certManager.enabled=true \
+		--set metrics.serviceMonitor.enabled=true,tracing.endpoint=http://collector:4317,crds.keep=false,collector.enabled=false >/dev/null
 
 	@sum() { cat api/*/*/zz_generated.*.go api/*/*/*.pb.go config/crd/*.yaml config/*.yaml charts/diwan/templates/*.yaml | sha256sum; }; before=$$(sum); $(MAKE) -s generate; \
 	if [ "$$before" != "$$(sum)" ]; then echo "generated files were out of date; they have been made again: commit them"; exit 1; fi
