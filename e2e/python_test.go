@@ -35,11 +35,14 @@ func TestKatibSDK(t *testing.T) {
 	}
 }
 
-// TestKubeflowSDK calls what works of the unmodified kubeflow SDK's OptimizerClient.
+// TestKubeflowSDK calls every method of the unmodified kubeflow SDK's TrainerClient and OptimizerClient.
 func TestKubeflowSDK(t *testing.T) {
 	t.Parallel()
 	python := sdks(t)
-	newServer(t).python(t, python, "optimizer_client.py")
+	s := newServer(t)
+	s.mapped(t, "nvcr.io/nvidia/jax", "--path", filepath.Dir(python))
+	s.python(t, python, "trainer_client.py")
+	s.python(t, python, "optimizer_client.py")
 }
 
 // misleading tells whether the SDKs take this machine for the inside of a Pod, though it is none.

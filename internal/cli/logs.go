@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	jobset "diwan.dev/diwan/api/jobset/v1alpha2"
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/cli/follow"
 	"diwan.dev/diwan/internal/cli/progress"
 	"diwan.dev/diwan/internal/localcluster"
@@ -135,6 +137,8 @@ func placeOfLogs(t *target, v progress.View) string {
 			return experimentLogs(t, v)
 		}
 		name, selector = v.Best.Name, kubeflow.LabelTrial+"="+v.Best.Name
+	} else if v.ID.Kind == trainer.TrainJobKind {
+		selector = jobset.LabelJobSetName + "=" + v.ID.Name
 	} else if v.ID.Kind != "Job" {
 		selector = v1.LabelJobName + "=" + v.ID.Name
 	}

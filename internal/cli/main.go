@@ -78,7 +78,7 @@ its own and Pods as processes, or on a cluster.`,
 	if flag := pflag.Lookup("version"); flag != nil {
 		flag.Hidden = true // Kubernetes' libraries put one of theirs on every command
 	}
-	root.AddCommand(a.run(), a.up(), a.operator(), a.algorithmServer(), a.elastic(), a.kubectl(), a.deliverKubectl(), a.images(), a.version())
+	root.AddCommand(a.run(), a.up(), a.operator(), a.algorithmServer(), a.elastic(), a.kubectl(), a.deliverKubectl(), a.initialize(), a.images(), a.version())
 	return root
 }
 

@@ -11,6 +11,7 @@ import (
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/internal/controller/jobset"
+	"diwan.dev/diwan/internal/controller/optimizationjob"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/trainjob"
 )
@@ -36,6 +37,11 @@ func setupTrainJobs(mgr manager.Manager, o Options) error {
 		config := trainjob.DefaultConfig()
 		config.Events = report.NewEvents(mgr.GetEventRecorder(trainjob.Name))
 		if err := trainjob.SetupWithManager(mgr, config); err != nil {
+			return err
+		}
+		searches := optimizationjob.DefaultConfig()
+		searches.Events = report.NewEvents(mgr.GetEventRecorder(optimizationjob.Name))
+		if err := optimizationjob.SetupWithManager(mgr, searches); err != nil {
 			return err
 		}
 	}

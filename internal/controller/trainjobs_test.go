@@ -244,3 +244,61 @@ func (l *lab) update(o client.Object, change func()) {
 		return ""
 	})
 }
+
+// TestOptimizationJob searches a parameter that TrainJobs find in a variable.
+func TestOptimizationJob(t *testing.T) {
+	const variable = "KUBEFLOW_TRAINER_OPT_RATE"
+	l := newLab(t, func(_ context.Context, pod *corev1.Pod) (string, int32) {
+		for _, e := range pod.Spec.Containers[0].Env {
+			if e.Name == variable {
+				return e.Value, 0
+			}
+		}
+		return "", 1
+	})
+	l.runtime("plain", nil)
+	job := &v1alpha1.OptimizationJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: "search"},
+		Spec: v1alpha1.OptimizationJobSpec{
+			Objectives:      []v1alpha1.Objective{{Metric: "loss", Direction: v1alpha1.Maximize}},
+			SearchAlgorithm: &v1alpha1.SearchAlgorithm{Grid: &v1alpha1.GridAlgorithm{}},
+			Parameters: []v1alpha1.Parameter{{Name: "rate", SearchSpace: &v1alpha1.SearchSpace{
+				Categorical: &v1alpha1.CategoricalSpace{Choices: []string{"3", "8", "5"}}}}},
+			NumTrials: 3, ParallelTrials: 2,
+			TrainJobTemplate: v1alpha1.TrainJobTemplateSpec{Spec: l.newTrainJob("", "plain", func(j *v1alpha1.TrainJob) { j.Spec.Trainer = nil }).Spec},
+		},
+	}
+	if err := l.client.Create(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	l.eventually(func() string {
+		l.get(job)
+		if job.Status != nil && meta.IsStatusConditionTrue(job.Status.Conditions, "Complete") {
+			return ""
+		}
+		return fmt.Sprintf("the end in %+v", job.Status)
+	})
+	best := job.Status.Result
+	if best == nil || len(best.Parameters) != 1 || best.Parameters[0].Value != "8" {
+		t.Fatalf("the result is %+v", best)
+	}
+	winner := &v1alpha1.TrainJob{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: best.TrainJobName}}
+	l.get(winner)
+	if winner.Annotations["parameter.trainer.kubeflow.org/rate"] != "8" || !winner.IsFinished() {
+		t.Errorf("the best TrainJob is %+v", winner)
+	}
+	wrong := job.DeepCopy()
+	wrong.ObjectMeta = metav1.ObjectMeta{Namespace: l.namespace, Name: "wrong"}
+	wrong.Spec.Parameters[0].SearchSpace = &v1alpha1.SearchSpace{Uniform: &v1alpha1.RangeSpace{Min: "2", Max: "1"}}
+	wrong.Spec.ParallelTrials = 4
+	err := l.client.Create(t.Context(), wrong)
+	for _, want := range []string{"parallelTrials cannot exceed numTrials", "Grid search requires", "min must be strictly less than max"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a search that cannot be: %v, want %q in it", err, want)
+		}
+	}
+	job.Spec.NumTrials = 9
+	if err := l.client.Update(t.Context(), job); !apierrors.IsInvalid(err) {
+		t.Errorf("more trials: %v", err)
+	}
+}

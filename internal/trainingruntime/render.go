@@ -62,6 +62,7 @@ func Render(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) (*Obj
 	}
 	l.initializers()
 	l.trainer()
+	l.directory()
 	l.trial()
 	l.gang(runtime.PodGroupPolicy)
 	l.set.Suspend = ptr.To(job.IsSuspended())
@@ -156,6 +157,20 @@ func (l *layout) program(c *corev1.Container) {
 		c.Args = t.Args
 	}
 	setEnv(&c.Env, t.Env...)
+}
+
+// directory has the Pods start where diwan run was told that the job's files are.
+func (l *layout) directory() {
+	dir := l.job.Annotations[katib.AnnotationWorkingDirectory]
+	if dir == "" {
+		return
+	}
+	for i := range l.set.ReplicatedJobs {
+		pod := &l.set.ReplicatedJobs[i].Template.Spec.Template
+		if pod.Annotations[katib.AnnotationWorkingDirectory] == "" {
+			pod.Annotations = with(pod.Annotations, katib.AnnotationWorkingDirectory, dir)
+		}
+	}
 }
 
 // trial marks the Pods of a job that is a trial of an Experiment, so that its

@@ -29,13 +29,15 @@ type OptimizationJobList struct {
 }
 
 // OptimizationJobSpec says what to search.
+// +kubebuilder:validation:XValidation:rule="self.parallelTrials <= self.numTrials",message="parallelTrials cannot exceed numTrials"
+// +kubebuilder:validation:XValidation:rule="!has(self.searchAlgorithm.grid) || self.parameters.all(p, has(p.searchSpace.categorical))",message="Grid search requires all parameters to be Categorical; Uniform and LogUniform are not supported."
 type OptimizationJobSpec struct {
 	// What is wanted: one objective.
 	// +listType=map
 	// +listMapKey=metric
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
-	Objectives []Objective `json:"objectives,omitempty"`
+	Objectives []Objective `json:"objectives"`
 
 	// How to search: random, the default, or grid.
 	// +kubebuilder:default={random: {}}
@@ -46,7 +48,7 @@ type OptimizationJobSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
-	Parameters []Parameter `json:"parameters,omitempty"`
+	Parameters []Parameter `json:"parameters"`
 
 	// How many trials to run. Default 1.
 	// +kubebuilder:default=1
@@ -114,10 +116,11 @@ type Parameter struct {
 	Name string `json:"name"`
 
 	// Its values.
-	SearchSpace *SearchSpace `json:"searchSpace,omitempty"`
+	SearchSpace *SearchSpace `json:"searchSpace"`
 }
 
 // SearchSpace is the values of a parameter: exactly one of its fields.
+// +kubebuilder:validation:XValidation:rule="!has(self.logUniform) || double(self.logUniform.min) > 0.0",message="min must be strictly greater than 0"
 // +kubebuilder:validation:XValidation:rule="[has(self.uniform), has(self.logUniform), has(self.categorical)].filter(x, x).size() == 1",message="exactly one of the fields in [uniform logUniform categorical] must be set"
 type SearchSpace struct {
 	// A range whose values are equally likely.
@@ -131,6 +134,7 @@ type SearchSpace struct {
 }
 
 // RangeSpace is a range of numbers.
+// +kubebuilder:validation:XValidation:rule="double(self.min) < double(self.max)",message="min must be strictly less than max"
 type RangeSpace struct {
 	// The least value, a decimal number.
 	// +kubebuilder:validation:Pattern="^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"

@@ -16,6 +16,7 @@ import (
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
 
@@ -161,6 +162,29 @@ func TestTrainingJob(t *testing.T) {
 
 // TestGone holds deletions to what they mean: a trial is forgotten, a followed object has failed
 // unless it was seen to end.
+func TestTrainJob(t *testing.T) {
+	t.Parallel()
+	since := metav1.NewTime(noon.Add(-time.Minute))
+	job := &trainer.TrainJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since}}
+	job.Status.JobsStatus = []trainer.JobStatus{{Name: "data", Succeeded: ptr.To(int32(1))}, {Name: "node", Active: ptr.To(int32(1))}}
+	want := progress.Status{Started: since.Time, Counts: progress.Counts{Running: 1, Succeeded: 1}}
+	if diff := cmp.Diff(want, trainJobStatus(job)); diff != "" {
+		t.Errorf("a job that runs (-want +got):\n%s", diff)
+	}
+	job.Status.Conditions = []metav1.Condition{{Type: "Failed", Status: "True", Reason: "FailedJobs", Message: "m", LastTransitionTime: noon}}
+	want.Condition, want.Reason, want.Message, want.Ended = progress.ConditionFailed, "FailedJobs", "m", noon.Time
+	if diff := cmp.Diff(want, trainJobStatus(job)); diff != "" {
+		t.Errorf("a job that failed (-want +got):\n%s", diff)
+	}
+	search := &trainer.OptimizationJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since}}
+	search.Spec.NumTrials, search.Spec.ParallelTrials = 4, 2
+	search.Status = &trainer.OptimizationJobStatus{Conditions: []metav1.Condition{{Type: "Complete", Status: "True", LastTransitionTime: noon}}}
+	want = progress.Status{Started: since.Time, Planned: 4, Parallel: 2, Condition: progress.ConditionSucceeded, Ended: noon.Time}
+	if diff := cmp.Diff(want, optimizationJobStatus(search)); diff != "" {
+		t.Errorf("a search that ended (-want +got):\n%s", diff)
+	}
+}
+
 func TestGone(t *testing.T) {
 	t.Parallel()
 	f := &follower{id: progress.ID{Kind: "Job", Namespace: "n", Name: "x"}}

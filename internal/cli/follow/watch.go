@@ -21,6 +21,7 @@ import (
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
 
@@ -58,6 +59,9 @@ func Followable(apiVersion, kind string) bool {
 	case kubeflow.GroupVersion.String() + " Experiment", "batch/v1 Job", "v1 Pod":
 		return true
 	}
+	if apiVersion == trainer.GroupVersion.String() {
+		return kind == trainer.TrainJobKind || kind == trainer.OptimizationJobKind
+	}
 	return apiVersion == v1.GroupVersion.String() && trainingJob(kind) != nil
 }
 
@@ -89,6 +93,10 @@ func Watch(ctx context.Context, c client.WithWatch, targets []Target, facts chan
 			running.Go(func() { f.run(ctx, &batchv1.Job{}, &batchv1.JobList{}, named, nil) })
 		case "Pod":
 			running.Go(func() { f.run(ctx, &corev1.Pod{}, &corev1.PodList{}, named, nil) })
+		case trainer.TrainJobKind:
+			running.Go(func() { f.run(ctx, &trainer.TrainJob{}, &trainer.TrainJobList{}, named, nil) })
+		case trainer.OptimizationJobKind:
+			running.Go(func() { f.run(ctx, &trainer.OptimizationJob{}, &trainer.OptimizationJobList{}, named, nil) })
 		default:
 			if training := trainingJob(id.Kind); training != nil {
 				running.Go(func() { f.run(ctx, training, v1.NewList(training), named, nil) })
@@ -175,6 +183,10 @@ func (f *follower) fact(seen any, initial bool) Fact {
 		status = jobStatus(seen)
 	case *corev1.Pod:
 		status = podStatus(seen)
+	case *trainer.TrainJob:
+		status = trainJobStatus(seen)
+	case *trainer.OptimizationJob:
+		status = optimizationJobStatus(seen)
 	case v1.Job:
 		status = trainingStatus(seen)
 	}

@@ -13,12 +13,13 @@ import (
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
 
 // AddToScheme registers the types that are watched.
 func AddToScheme(scheme *runtime.Scheme) error {
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, kubeflow.AddToScheme, v1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, batchv1.AddToScheme, kubeflow.AddToScheme, v1.AddToScheme, trainer.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}
@@ -48,6 +49,14 @@ func NewWork(object *unstructured.Unstructured, created bool, now time.Time) (*p
 		var pod corev1.Pod
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod)
 		status = podStatus(&pod)
+	case trainer.TrainJobKind:
+		var job trainer.TrainJob
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job)
+		status = trainJobStatus(&job)
+	case trainer.OptimizationJobKind:
+		var job trainer.OptimizationJob
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job)
+		status = optimizationJobStatus(&job)
 	default:
 		if training := trainingJob(id.Kind); training != nil {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, training)

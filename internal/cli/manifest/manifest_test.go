@@ -116,12 +116,18 @@ func TestSetWorkingDirectory(t *testing.T) {
 		"Experiment": {reason: "The template of a trial's Job lies deeper", in: "kind: Experiment\nspec: {trialTemplate: {trialSpec: {kind: Job, spec: {template: {spec: {containers: []}}}}}}", want: []string{"/w"}},
 		"Training":   {reason: "Kinds that are not known here have Pod templates too", in: "kind: XJob\nspec: {replicaSpecs: {Worker: {template: {spec: {containers: []}}}, Chief: {template: {spec: {containers: []}}}}}", want: []string{"/w", "/w"}},
 		"Kept":       {reason: "What the user wrote stays", in: "kind: Pod\nmetadata: {annotations: {diwan.dev/working-directory: /mine}}\nspec: {containers: []}", want: []string{"/mine"}},
+		"TrainJob":   {reason: "A TrainJob has no Pod template: its runtime has", in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec: {}", want: []string{"/w"}},
+		"Trial":      {reason: "The TrainJob of a trial lies deeper", in: "kind: Experiment\nspec: {trialTemplate: {trialSpec: {apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob}}}", want: []string{"/w"}},
+		"Search":     {reason: "So does that of an OptimizationJob, which names no kind", in: "kind: OptimizationJob\nspec: {trainJobTemplate: {spec: {}}}", want: []string{"/w"}},
 		"Other":      {reason: "A template that is not a Pod's is left alone", in: "kind: X\nspec: {template: {spec: {replicas: 1}}}"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			objects, err := Parse([]byte("apiVersion: v1\n"+addName(tc.in)), Source{})
+			if !strings.HasPrefix(tc.in, "apiVersion") {
+				tc.in = "apiVersion: v1\n" + tc.in
+			}
+			objects, err := Parse([]byte(addName(tc.in)), Source{})
 			if err != nil {
 				t.Fatal(err)
 			}

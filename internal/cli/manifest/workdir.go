@@ -2,7 +2,10 @@
 
 package manifest
 
-import kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+import (
+	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
+)
 
 // SetWorkingDirectory annotates every Pod template of an object, at whatever depth, and a Pod
 // itself, with the absolute directory where those of its containers start that name none and run
@@ -19,6 +22,12 @@ func SetWorkingDirectory(object map[string]any, dir string) {
 func walk(value any, dir string) {
 	switch value := value.(type) {
 	case map[string]any:
+		if isTrainJob(value) {
+			annotate(value, dir)
+		}
+		if template, ok := value["trainJobTemplate"].(map[string]any); ok {
+			annotate(template, dir)
+		}
 		if template, ok := value["template"].(map[string]any); ok && isPod(template) {
 			annotate(template, dir)
 		}
@@ -33,6 +42,12 @@ func walk(value any, dir string) {
 			walk(child, dir)
 		}
 	}
+}
+
+// isTrainJob reports whether an object is a TrainJob, whose runtime has the Pod templates: its
+// annotation becomes theirs.
+func isTrainJob(object map[string]any) bool {
+	return object["kind"] == trainer.TrainJobKind && object["apiVersion"] == trainer.GroupVersion.String()
 }
 
 // isPod reports whether an object has the shape of a Pod or a Pod template.

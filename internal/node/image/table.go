@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,13 @@ import (
 // kubectlDelivery is the last part of the name of images that put kubectl into
 // the directory $TARGET_DIR, for mpirun to reach other Pods.
 const kubectlDelivery = "kubectl-delivery"
+
+// Images of Kubeflow Trainer's that fetch data and models, for which this binary
+// stands.
+const (
+	datasetInitializer = "ghcr.io/kubeflow/trainer/dataset-initializer"
+	modelInitializer   = "ghcr.io/kubeflow/trainer/model-initializer"
+)
 
 // builtinDiwan is the built-in program: this binary.
 const builtinDiwan = "diwan"
@@ -136,6 +144,10 @@ func (t *Table) find(image string) *Entry {
 	}
 	if name := repository(image); path.Base(name) == kubectlDelivery {
 		return &Entry{Image: name, Builtin: builtinDiwan, Command: []string{builtinDiwan, "deliver-kubectl"}}
+	}
+	if name := repository(image); name == datasetInitializer || name == modelInitializer {
+		what := strings.TrimSuffix(path.Base(name), "-initializer")
+		return &Entry{Image: name, Builtin: builtinDiwan, Command: []string{builtinDiwan, "initialize", what}}
 	}
 	return nil
 }

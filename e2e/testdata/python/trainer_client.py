@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls every method of TrainerClient, from the unmodified kubeflow SDK."""
+
+import os
+
+from kubeflow.common.types import KubernetesBackendConfig
+from kubeflow.trainer import CustomTrainer, TrainerClient
+from kubeflow.trainer.options import kubernetes as options
+from kubernetes import client as kubernetes, config
+
+from calls import Recorder, eventually, refused
+
+config.load_kube_config(config_file=os.environ["KUBECONFIG"])
+core = kubernetes.CoreV1Api()
+client = Recorder(TrainerClient(KubernetesBackendConfig(config_file=os.environ["KUBECONFIG"], namespace="default")))
+
+
+def meet(greeting):
+    """The first node tells the others, which find it by the name that JAX would use."""
+    import os
+    import socket
+    import time
+
+    host, port = os.environ["JAX_COORDINATOR_ADDRESS"].split(":")
+    rank, count = int(os.environ["JAX_PROCESS_ID"]), int(os.environ["JAX_NUM_PROCESSES"])
+    if rank == 0:
+        with socket.create_server(("", int(port))) as server:
+            for _ in range(count - 1):
+                peer, _ = server.accept()
+                peer.sendall(greeting.encode())
+                peer.close()
+        print(f"node {rank} of {count} told the others: {os.environ['MORE']}")
+        return
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with socket.create_connection((host, int(port))) as peer:
+                print(f"node {rank} of {count} hears {peer.recv(100).decode()}")
+                return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def fail():
+    raise SystemExit(3)
+
+
+def wait():
+    import time
+
+    time.sleep(600)
+
+
+runtimes = {r.name: r for r in client.list_runtimes()}
+assert {"torch-distributed", "jax-distributed", "xgboost-distributed", "tensorflow-distributed", "deepspeed-distributed"} <= set(runtimes), runtimes
+runtime = client.get_runtime("jax-distributed")
+assert (runtime.trainer.framework, runtime.trainer.num_nodes) == ("jax", 1), runtime
+assert "torchrun" in client.get_runtime("torch-distributed").trainer.command[-1]
+refused(RuntimeError, client.get_runtime, "nothing")
+client.get_runtime_packages(runtime)
+
+assert client.list_jobs() == []
+patch = options.RuntimePatch(
+    training_runtime_spec=options.TrainingRuntimeSpecPatch(template=options.JobSetTemplatePatch(spec=options.JobSetSpecPatch(
+        replicated_jobs=[options.ReplicatedJobPatch(name="node", template=options.JobTemplatePatch(spec=options.JobSpecPatch(
+            template=options.PodTemplatePatch(spec=options.PodSpecPatch(tolerations=[{"key": "k", "operator": "Exists"}])))))]))))
+name = client.train(
+    runtime="jax-distributed",
+    trainer=CustomTrainer(func=meet, func_args={"greeting": "good day"}, num_nodes=3, resources_per_node={"cpu": "100m"}, env={"MORE": "is more"}),
+    options=[options.Labels({"team": "vision"}), options.Annotations({"note": "mine"}), patch],
+)
+seen = []
+job = client.wait_for_job_status(name, polling_interval=1, timeout=120, callbacks=[lambda j: seen.append(j.status)])
+assert job.status == "Complete" and job.num_nodes == 3 and seen[-1] == "Complete", (job, seen)
+assert sorted(s.name for s in job.steps) == ["node-0", "node-1", "node-2"], job.steps
+assert list(client.get_job_logs(name)) == ["node 0 of 3 told the others: is more"], list(client.get_job_logs(name))
+assert list(client.get_job_logs(name, step="node-2")) == ["node 2 of 3 hears good day"]
+assert "node 1 of 3 hears good day" in list(client.get_job_logs(name, step="node-1", follow=True))
+assert isinstance(client.get_job_events(name), list)
+pod = core.read_namespaced_pod(job.steps[0].pod_name, "default")
+assert any(t.key == "k" for t in pod.spec.tolerations), pod.spec.tolerations
+assert client.get_job(name).name == name
+assert [j.name for j in client.list_jobs(runtime=runtime)] == [name]
+assert client.list_jobs(runtime=runtimes["torch-distributed"]) == []
+
+# A runtime of the namespace, which does not try again what has failed.
+custom = kubernetes.CustomObjectsApi()
+strict = custom.get_cluster_custom_object("trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes", "jax-distributed")
+strict["kind"], strict["metadata"] = "TrainingRuntime", {"name": "strict", "labels": strict["metadata"]["labels"]}
+strict["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0
+custom.create_namespaced_custom_object("trainer.kubeflow.org", "v1alpha1", "default", "trainingruntimes", strict)
+assert client.get_runtime("strict").kind.value == "TrainingRuntime"
+failing = client.train(runtime="strict", trainer=CustomTrainer(func=fail))
+refused(RuntimeError, client.wait_for_job_status, failing, polling_interval=1, timeout=60)
+assert client.get_job(failing).status == "Failed"
+
+late = client.train(runtime=runtime, trainer=CustomTrainer(func=wait), options=[options.ActiveDeadlineSeconds(4)])
+client.wait_for_job_status(late, status={"Running"}, polling_interval=1, timeout=60)
+client.wait_for_job_status(late, status={"Failed"}, polling_interval=1, timeout=60)
+
+for each in (name, failing, late):
+    client.delete_job(each)
+eventually(lambda: client.list_jobs() == [])
+eventually(lambda: core.list_namespaced_pod("default", label_selector="jobset.sigs.k8s.io/jobset-name").items == [])
+refused(RuntimeError, client.delete_job, name)
+refused(RuntimeError, client.get_job, name)
+
+assert client.never_called() == [], client.never_called()
