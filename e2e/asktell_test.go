@@ -89,7 +89,7 @@ func TestAskAndTell(t *testing.T) {
 
 // asksAndTells sends each call twice, as when an answer was lost.
 func (s *server) asksAndTells(t *testing.T) {
-	create := `{"name": "asked", "spec": ` + askedSpec(2, 1, `, "trialTemplate": {"external": {"leaseSeconds": 2, "maxAttempts": 2}}`) + `}`
+	create := `{"name": "asked", "spec": ` + askedSpec(2, 1, `, "trialTemplate": {"maxRetryCount": 1, "external": {"leaseSeconds": 2, "maxAttempts": 3}}`) + `}`
 	twice := func(method, body string) map[string]any {
 		t.Helper()
 		code, first := s.post(method, body)
@@ -142,9 +142,17 @@ func (s *server) asksAndTells(t *testing.T) {
 		}
 		return nil
 	})
-	// The next fails as often as it may be taken.
+	// The next one cannot be run, once, and then nobody says anything of it as
+	// often as it may be taken.
+	trial = twice("ask", `{"experiment": "asked", "request_id": "clumsy", "wait_seconds": 20}`)["trial"].(map[string]any)
+	if code, reply := s.post("complete", of("clumsy", `, "failed": true, "message": "no GPU"`)); code != 200 {
+		t.Errorf("to fail: %d %v", code, reply)
+	}
 	for i := range 2 {
-		twice("ask", fmt.Sprintf(`{"experiment": "asked", "request_id": "silent %d", "wait_seconds": 20}`, i))
+		again := twice("ask", fmt.Sprintf(`{"experiment": "asked", "request_id": "silent %d", "wait_seconds": 20}`, i))["trial"].(map[string]any)
+		if again["name"] != trial["name"] || again["attempt"] != float64(i+2) {
+			t.Errorf("after the failure comes %v, want %v again", again, trial["name"])
+		}
 	}
 	if reply := twice("ask", `{"experiment": "asked", "request_id": "late", "wait_seconds": 20}`); reply["done"] != true {
 		t.Errorf("at the end there is %v", reply)

@@ -182,8 +182,11 @@ class Trial:
         self._ended.set()
         if self.ended or kind is Lost:
             return kind is Lost  # another process has the trial
-        if kind is None:
-            self.complete()
-        elif issubclass(kind, Exception):
-            self.fail(f"{kind.__name__}: {error}")
+        try:
+            if kind is None:
+                self.complete()
+            elif issubclass(kind, Exception):
+                self.fail(f"{kind.__name__}: {error}")
+        except Lost:
+            pass  # as above
         return False

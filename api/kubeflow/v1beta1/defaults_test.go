@@ -42,6 +42,8 @@ func TestSetDefaults(t *testing.T) {
 			Type: ObjectiveTypeMinimize, ObjectiveMetricName: "loss", AdditionalMetricNames: []string{"acc"},
 			MetricStrategies: []MetricStrategy{{"acc", ExtractByMax}, {"loss", ""}}}},
 			strategies, []MetricStrategy{{"acc", ExtractByMax}, {"loss", ExtractByMin}}},
+		{"programs that run trials report by themselves", ExperimentSpec{TrialTemplate: &TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{}}}},
+			func(s *ExperimentSpec) any { return s.MetricsCollectorSpec.Collector.Kind }, PushCollector},
 		{"a Job is complete or failed", template("batch/v1", "Job"), ends, []any{conditionComplete, conditionFailed, map[string]string(nil)}},
 		{"a PyTorchJob has succeeded or failed, and its master counts", template("kubeflow.org/v1", "PyTorchJob"), ends,
 			[]any{conditionSucceeded, conditionFailed, training}},

@@ -280,6 +280,18 @@ func TestValidateTemplateFrame(t *testing.T) {
 		{"a trial parameter has a name", change(func(t *TrialTemplate) { t.TrialParameters[0].Name = "" }), []string{"trialParameters[0].name"}},
 		{"a name has no braces", change(func(t *TrialTemplate) { t.TrialParameters[0].Name = "a}b" }), []string{"trialParameters[0].name", "a}b"}},
 		{"a trial parameter has a reference", change(func(t *TrialTemplate) { t.TrialParameters[1].Reference = "" }), []string{"trialParameters[1].reference"}},
+		{"programs run the trials", func(e *Experiment) {
+			*e.Spec.TrialTemplate = TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{}}}
+			e.Spec.MetricsCollectorSpec = nil
+		}, nil},
+		{"of which there is no template then", change(func(t *TrialTemplate) { t.External = &ExternalTrials{} }), []string{at + ".trialSpec", at + ".primaryContainerName", "leave it out"}},
+		{"a lease lasts", change(func(t *TrialTemplate) {
+			*t = TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{LeaseSeconds: new(int32), MaxAttempts: new(int32)}}}
+		}), []string{at + ".external.leaseSeconds", at + ".external.maxAttempts"}},
+		{"they have no output to collect", func(e *Experiment) {
+			*e.Spec.TrialTemplate = TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{}}}
+			e.Spec.MetricsCollectorSpec = &MetricsCollectorSpec{Collector: &CollectorSpec{Kind: StdOutCollector}}
+		}, []string{"spec.metricsCollectorSpec.collector.kind", "Push"}},
 		{"names are unique", change(func(t *TrialTemplate) { t.TrialParameters[1].Name = "rate" }), []string{"trialParameters[1].name", "Duplicate"}},
 		{"references are unique", change(func(t *TrialTemplate) { t.TrialParameters[1].Reference = "lr" }), []string{"trialParameters[1].reference", "Duplicate"}},
 	})

@@ -121,6 +121,9 @@ func (r *Reconciler) concludeExternal(ctx context.Context, t *v1beta1.Trial) err
 	}
 	outcome := trialtemplate.Outcome{State: trialtemplate.Succeeded}
 	if t.Status.Lease.Outcome == v1beta1.LeaseFailed {
+		if t.Status.Retries < t.Spec.MaxRetryCount && t.Status.Lease.Attempt < t.Spec.External.Attempts() {
+			return r.giveBack(ctx, t, v1beta1.ReasonTrialRetrying, 1, fmt.Sprintf("The program %q could not run the trial, and another takes it: %s", t.Status.Lease.Worker, t.Status.Lease.Message))
+		}
 		outcome.State = trialtemplate.Failed
 	}
 	v := judge(outcome, t.HasObjective())
@@ -131,9 +134,23 @@ func (r *Reconciler) concludeExternal(ctx context.Context, t *v1beta1.Trial) err
 }
 
 // release gives a trial back whose program says nothing any more; when that
-// happened too often, the trial has failed. What the program reported is
-// forgotten: the next begins anew.
+// happened too often, the trial has failed.
 func (r *Reconciler) release(ctx context.Context, t *v1beta1.Trial) error {
+	worker, attempt := t.Status.Lease.Worker, t.Status.Lease.Attempt
+	if attempt < t.Spec.External.Attempts() {
+		return r.giveBack(ctx, t, reasonGivenBack, 0, fmt.Sprintf("The program %q that took the trial went silent: it is given to another", worker))
+	}
+	seen, err := observe(ctx, r.Store, t)
+	if err != nil {
+		return r.unreadable(ctx, t, taken(t).CreationTimestamp, err)
+	}
+	t.Status.Observation = seen
+	return r.conclude(ctx, t, taken(t), reject("%d programs took it, and %q, the last, went silent", attempt, worker))
+}
+
+// giveBack lets another program take a trial, and counts retries. What the last
+// one reported is forgotten: the next begins anew.
+func (r *Reconciler) giveBack(ctx context.Context, t *v1beta1.Trial, reason string, retries int32, why string) error {
 	// The cache may not show yet that the program has spoken in time.
 	current := &v1beta1.Trial{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(t), current); err != nil {
@@ -142,31 +159,22 @@ func (r *Reconciler) release(ctx context.Context, t *v1beta1.Trial) error {
 	if current.ResourceVersion != t.ResourceVersion {
 		return nil // the watch calls again
 	}
-	worker, attempt := t.Status.Lease.Worker, t.Status.Lease.Attempt
-	if attempt >= t.Spec.External.Attempts() {
-		seen, err := observe(ctx, r.Store, t)
-		if err != nil {
-			return r.unreadable(ctx, t, taken(t).CreationTimestamp, err)
-		}
-		t.Status.Observation = seen
-		return r.conclude(ctx, t, taken(t), reject("the %d programs that took it, %q last, went silent", attempt, worker))
-	}
 	if err := r.Store.Delete(ctx, observation.Trial{Namespace: t.Namespace, Name: t.Name}); err != nil {
 		return fmt.Errorf("cannot delete the observation of trial %s/%s, which is given back: %w", t.Namespace, t.Name, err)
 	}
 	now := r.Clock.Now()
 	lease.Release(t)
+	t.Status.Retries += retries
 	t.Status.Observation = nil
-	t.Status.Conditions.Set(metav1.NewTime(now), v1beta1.ConditionRunning, corev1.ConditionFalse, reasonGivenBack,
-		fmt.Sprintf("The program %q that took the trial went silent: it is given to another", worker))
+	t.Status.Conditions.Set(metav1.NewTime(now), v1beta1.ConditionRunning, corev1.ConditionFalse, reason, shorten(why))
 	if err := r.write(ctx, t, now); err != nil {
 		return err
 	}
 	r.memory.forget(t)
-	r.Events.Warning(t, reasonGivenBack, "The program %q that took trial %s went silent: it is given to another", worker, t.Name)
+	r.Events.Warning(t, reason, "%s", why)
 	return nil
 }
 
 // reasonGivenBack is the reason of the condition Running, with the status False,
-// of a trial that waits for another program.
+// of a trial whose program went silent and that waits for another.
 const reasonGivenBack = "TrialGivenBack"
