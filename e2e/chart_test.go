@@ -47,6 +47,9 @@ var buildKube = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// imageOfDiwan is what the node takes for the image of the chart.
+const imageOfDiwan = "registry.test/diwan"
+
 // foreign is a cluster that is not Diwan's, in which the chart is installed.
 type foreign struct {
 	t       testing.TB
@@ -71,7 +74,7 @@ func newForeign(t *testing.T) *foreign {
 	f.cluster = processcluster.New(t, processcluster.Config{
 		Program: program,
 		Images: []image.Entry{
-			{Image: "ghcr.io/diwan-dev/diwan", Command: []string{binary}, Path: []string{filepath.Dir(binary)}},
+			{Image: imageOfDiwan, Command: []string{binary}, Path: []string{filepath.Dir(binary)}},
 			{Image: "report", Command: []string{self}, Env: map[string]string{reporting: "1"}},
 		},
 	})
@@ -97,39 +100,52 @@ func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.In
 	return kube, anything
 }
 
-// helm runs Helm against the cluster, and wants it to succeed.
-func (f *foreign) helm(args ...string) string {
-	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", append([]string{"tool", "-modfile=tools/go.mod", "helm"}, args...)...)
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.cluster.Kubeconfig(), "HELM_CACHE_HOME="+f.t.TempDir(), "HELM_CONFIG_HOME="+f.t.TempDir())
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		f.showOperators()
-		f.t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, &out, &errs)
-	}
-	return out.String()
-}
-
-// install installs the chart as its page says, with metrics in PostgreSQL, and
-// returns when both operators are ready. The namespace admits nothing but
-// restricted Pods.
+// install runs the commands by which the page installs the chart, with metrics
+// in PostgreSQL. They return when both operators are ready. The namespace admits
+// nothing but restricted Pods.
 func (f *foreign) install() {
 	f.t.Helper()
-	ctx := f.t.Context()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kubeflow", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-	if _, err := f.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
-		f.t.Fatal(err)
+	f.shell(f.t, strings.NewReplacer(
+		"postgres://USER:PASSWORD@HOST:5432/DATABASE", f.database(),
+		"registry.example/diwan", imageOfDiwan,
+		"--wait", "--wait --timeout 1m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m",
+	).Replace(block(f.t, filepath.Join(root, "docs", "running-on-a-cluster.md"), "<!-- test: install -->")))
+}
+
+// block is the block of commands below a mark in a page.
+func block(t testing.TB, page, mark string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "diwan-store"}, StringData: map[string]string{"url": f.database()}}
-	if _, err := f.kube.CoreV1().Secrets("kubeflow").Create(ctx, secret, metav1.CreateOptions{}); err != nil {
-		f.t.Fatal(err)
+	_, below, ok := strings.Cut(string(text), mark+"\n```sh\n")
+	commands, _, end := strings.Cut(below, "```")
+	if !ok || !end {
+		t.Fatalf("%s has no commands below %s", page, mark)
 	}
-	f.helm("install", "diwan", "charts/diwan", "--namespace", "kubeflow", "--set", "leaderElection.leaseDuration=3s",
-		"--set", "resources.requests.cpu=10m", "--wait", "--timeout", "1m")
+	return commands
+}
+
+// shell runs commands as the administrator of the cluster, and wants all of
+// them to succeed.
+func (f *foreign) shell(t testing.TB, commands string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, program := range map[string]string{"helm": "go tool -modfile=tools/go.mod helm", "kubectl": binary + ` kubectl --kubeconfig "$KUBECONFIG"`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec "+program+` "$@"`+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euxc", commands)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.cluster.Kubeconfig(), "HELM_CACHE_HOME="+dir, "HELM_CONFIG_HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.showOperators()
+		t.Fatalf("the commands fail: %v\n%s", err, out)
+	}
 }
 
 // database lends a database that Pods of the cluster reach.
@@ -304,6 +320,7 @@ func TestChart(t *testing.T) {
 	t.Run("refuses", f.testRefusals)
 	t.Run("collector", f.testCollector)
 	t.Run("tenancy", f.testTenancy)
+	t.Run("quota", f.testQuota)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions)
@@ -381,7 +398,7 @@ func (f *foreign) testCertificate(t *testing.T) {
 // testUninstall wants what users made to be there when the chart is gone, and
 // nothing to be in its way.
 func (f *foreign) testUninstall(t *testing.T) {
-	f.helm("uninstall", "diwan", "--namespace", "kubeflow", "--wait", "--timeout", "1m")
+	f.shell(t, block(t, filepath.Join(root, "docs", "running-on-a-cluster.md"), "<!-- test: uninstall -->"))
 	list, err := f.any.Resource(experiments).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) == 0 {
 		t.Errorf("%d experiments are left (%v), want those that users made", len(list.Items), err)

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -108,6 +109,23 @@ func (f *foreign) testTenancy(t *testing.T) {
 		})
 	}
 	f.testTenantMetrics(t, red[0].GetName(), blue[0].GetName())
+}
+
+// testQuota wants a quota to hold trials back, and none of them to fail of it.
+func (f *foreign) testQuota(t *testing.T) {
+	f.namespace("poor")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
+	}}
+	if _, err := f.kube.CoreV1().ResourceQuotas("poor").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t.Context(), f.any, "poor", reporter("x", 3, 3, "/dev/null")); err != nil {
+		t.Fatal(err)
+	}
+	if list := f.succeeded(t, "poor", "x", 2*time.Minute); len(list) != 3 {
+		t.Errorf("%d trials, want 3", len(list))
+	}
 }
 
 func list(ctx context.Context, who tenant, namespace string) error {
