@@ -125,8 +125,8 @@ func (s *Server) take(ctx context.Context, e *v1beta1.Experiment, id, worker str
 	if err := s.Cache.List(ctx, &had, client.InNamespace(e.Namespace), client.MatchingFields{byLease: id}); err != nil {
 		return nil, failure("look for lease "+id, err)
 	}
-	for i := range had.Items {
-		if t := &had.Items[i]; t.Labels[v1beta1.LabelExperiment] == e.Name {
+	if len(had.Items) > 0 {
+		if t := &had.Items[0]; t.Labels[v1beta1.LabelExperiment] == e.Name {
 			return t, nil
 		}
 		return nil, status.Errorf(codes.AlreadyExists, "request_id %q was used for another experiment", id)
