@@ -166,6 +166,14 @@ func (c *Cluster) User(name string, groups ...string) (kubeconfig string, config
 	return c.keys.kubeconfig(name), c.config(name)
 }
 
+// Map says what an image stands for on the node from now on.
+func (c *Cluster) Map(entry image.Entry) {
+	c.t.Helper()
+	if err := image.Map(c.path("node", "images.yaml"), entry); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // Gateway is an address of this machine that Pods reach.
 func (c *Cluster) Gateway() string { return c.plan.Gateway().String() }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every method of KatibClient, from the unmodified kubeflow-katib SDK, against the cluster in KUBECONFIG.
+"""Every method of KatibClient, from the unmodified kubeflow-katib SDK, against the cluster in KUBECONFIG, or that of this Pod.
 
-KATIB_DB_MANAGER is the address of the DB manager as this machine reaches it.
+KATIB_DB_MANAGER is the address of the DB manager as this program reaches it.
 """
 
 import os
@@ -12,7 +12,7 @@ from kubernetes import client as kubernetes
 
 from calls import Recorder, eventually, refused
 
-client = Recorder(katib.KatibClient(config_file=os.environ["KUBECONFIG"], namespace="default"))
+client = Recorder(katib.KatibClient(config_file=os.environ.get("KUBECONFIG"), namespace="default"))
 manager = os.environ["KATIB_DB_MANAGER"]
 
 
