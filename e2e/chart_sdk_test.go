@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,26 +17,33 @@ import (
 	"diwan.dev/diwan/internal/node/image"
 )
 
-// testSDKs calls every method of the unmodified SDK in a Pod of a user's, as in
-// a notebook of Kubeflow's: its account may edit the namespace.
+// testSDKs calls every method of the unmodified SDKs in Pods of a user's, as in
+// notebooks of Kubeflow's: their account may edit the namespace.
 func (f *foreign) testSDKs(t *testing.T) {
 	python := sdks(t)
 	f.cluster.Map(image.Entry{Image: "notebook", Command: []string{python}})
-	f.cluster.Map(image.Entry{Image: "docker.io/pytorch/pytorch", Path: []string{filepath.Dir(python)}})
+	for _, trials := range []string{"docker.io/pytorch/pytorch", "nvcr.io/nvidia/jax"} {
+		f.cluster.Map(image.Entry{Image: trials, Path: []string{filepath.Dir(python)}})
+	}
+	f.shell(t, "kubectl apply -f config/runtimes")
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "default"}
 	f.bind(t, "default", "notebook", "edit", account)
 	f.bind(t, "kube-public", "notebook", "view", account)
-	f.notebook(t, "katib-client", abs(t, "testdata/python/katib_client.py"))
+	for _, program := range []string{"katib_client", "trainer_client", "optimizer_client"} {
+		t.Run(program, func(t *testing.T) { f.notebook(t, program) })
+	}
 }
 
-// notebook runs a program in a Pod that reaches the cluster by its account.
-func (f *foreign) notebook(t *testing.T, name, program string) {
+// notebook runs one of the programs in testdata/python in a Pod, which reaches
+// the cluster by its account.
+func (f *foreign) notebook(t *testing.T, program string) {
 	t.Helper()
+	name := strings.ReplaceAll(program, "_", "-")
 	client := f.kube.CoreV1().Pods("default")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
-			Name: "main", Image: "notebook", Args: []string{program},
+			Name: "main", Image: "notebook", Args: []string{abs(t, "testdata/python/"+program+".py")},
 			Env: []corev1.EnvVar{{Name: "KATIB_DB_MANAGER", Value: "katib-db-manager.kubeflow:6789"}, {Name: "PYTHONDONTWRITEBYTECODE", Value: "1"}},
 		}},
 	}}

@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a script of calls of an SDK, and holds that no method is left out."""
 
+import os
 import time
+
+from kubernetes import config
+
+
+def connect():
+    """Finds the cluster in KUBECONFIG, or that of this Pod, and returns the path of the kubeconfig, or None."""
+    path = os.environ.get("KUBECONFIG")
+    config.load_kube_config(path) if path else config.load_incluster_config()
+    return path
 
 
 class Recorder:

@@ -4,18 +4,16 @@
 It makes Katib's experiments with TrainJobs as trials.
 """
 
-import os
-
 from kubeflow.common.types import KubernetesBackendConfig
 from kubeflow.optimizer import GridSearch, Objective, OptimizerClient, RandomSearch, Search, TrialConfig
 from kubeflow.trainer import CustomTrainer, TrainerClient, TrainJobTemplate
-from kubernetes import client as kubernetes, config
+from kubernetes import client as kubernetes
 
-from calls import Recorder, eventually, refused
+from calls import Recorder, connect, eventually, refused
 
-config.load_kube_config(config_file=os.environ["KUBECONFIG"])
+kubeconfig = connect()
 api = kubernetes.CustomObjectsApi()
-backend = KubernetesBackendConfig(config_file=os.environ["KUBECONFIG"], namespace="default")
+backend = KubernetesBackendConfig(config_file=kubeconfig, namespace="default")
 client = Recorder(OptimizerClient(backend))
 experiments = ("kubeflow.org", "v1beta1", "default", "experiments")
 

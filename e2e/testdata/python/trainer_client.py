@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls every method of TrainerClient, from the unmodified kubeflow SDK."""
 
-import os
-
 from kubeflow.common.types import KubernetesBackendConfig
 from kubeflow.trainer import CustomTrainer, TrainerClient
 from kubeflow.trainer.options import kubernetes as options
-from kubernetes import client as kubernetes, config
+from kubernetes import client as kubernetes
 
-from calls import Recorder, eventually, refused
+from calls import Recorder, connect, eventually, refused
 
-config.load_kube_config(config_file=os.environ["KUBECONFIG"])
+kubeconfig = connect()
 core = kubernetes.CoreV1Api()
-client = Recorder(TrainerClient(KubernetesBackendConfig(config_file=os.environ["KUBECONFIG"], namespace="default")))
+client = Recorder(TrainerClient(KubernetesBackendConfig(config_file=kubeconfig, namespace="default")))
 
 
 def meet(greeting):
