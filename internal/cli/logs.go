@@ -42,7 +42,7 @@ type teller struct {
 // tell shows one event.
 func (t *teller) tell(e progress.Event) {
 	failed := e.Trial != nil && (e.Trial.State == progress.Failed || e.Trial.State == progress.MetricsUnavailable) ||
-		e.Trial == nil && e.ID.Kind != "Experiment" && e.Condition == progress.ConditionFailed
+		e.Trial == nil && !e.ID.Searches() && e.Condition == progress.ConditionFailed
 	if !failed {
 		t.show.event(e, nil)
 		return
@@ -79,7 +79,8 @@ func (t *teller) warn(text string) {
 	t.show.note("warning: " + text)
 }
 
-// newestLog is the newest log file of the Pods of a name on this machine; "" without one.
+// newestLog is the newest log file with anything in it of the Pods of a name on this machine;
+// "" without one.
 func newestLog(home localcluster.Home, namespace, name string) string {
 	pods, err := os.ReadDir(filepath.Join(home.Logs(), namespace))
 	if err != nil {
@@ -96,7 +97,7 @@ func newestLog(home localcluster.Home, namespace, name string) string {
 			continue
 		}
 		for _, file := range files {
-			if info, err := os.Stat(file); err == nil && (newest == "" || info.ModTime().UnixNano() > at) {
+			if info, err := os.Stat(file); err == nil && info.Size() > 0 && (newest == "" || info.ModTime().UnixNano() > at) {
 				newest, at = file, info.ModTime().UnixNano()
 			}
 		}
@@ -132,7 +133,7 @@ func tail(path string) []string {
 // placeOfLogs says where to read what the best trial, or the object itself, printed.
 func placeOfLogs(t *target, v progress.View) string {
 	name, selector := v.ID.Name, "batch.kubernetes.io/job-name="+v.ID.Name
-	if v.ID.Kind == "Experiment" {
+	if v.ID.Searches() {
 		if v.Best == nil {
 			return experimentLogs(t, v)
 		}

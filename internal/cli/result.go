@@ -68,7 +68,7 @@ func (r *runner) nextSteps(t *target, views []progress.View) []string {
 		if v.ID.Namespace != "default" {
 			namespace = " -n " + v.ID.Namespace
 		}
-		if v.ID.Kind == "Experiment" {
+		if v.ID.Searches() {
 			add(fmt.Sprintf("diwan kubectl%s get trials", namespace), "every trial")
 		} else {
 			add(fmt.Sprintf("diwan kubectl%s describe %s %s", namespace, strings.ToLower(v.ID.Kind), v.ID.Name), "all about it")

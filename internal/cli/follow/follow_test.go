@@ -178,10 +178,30 @@ func TestTrainJob(t *testing.T) {
 	}
 	search := &trainer.OptimizationJob{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: since}}
 	search.Spec.NumTrials, search.Spec.ParallelTrials = 4, 2
+	search.Spec.Objectives = []trainer.Objective{{Metric: "accuracy", Direction: trainer.Maximize}}
+	if got := optimizationJobObjective(search); got != (progress.Objective{Metric: "accuracy", Maximize: true}) {
+		t.Errorf("a search optimises %+v", got)
+	}
 	search.Status = &trainer.OptimizationJobStatus{Conditions: []metav1.Condition{{Type: "Complete", Status: "True", LastTransitionTime: noon}}}
 	want = progress.Status{Started: since.Time, Planned: 4, Parallel: 2, Condition: progress.ConditionSucceeded, Ended: noon.Time}
 	if diff := cmp.Diff(want, optimizationJobStatus(search)); diff != "" {
 		t.Errorf("a search that ended (-want +got):\n%s", diff)
+	}
+}
+
+// TestTrialsOfASearch holds whose trials an OptimizationJob shows.
+func TestTrialsOfASearch(t *testing.T) {
+	t.Parallel()
+	f := &follower{id: progress.ID{Kind: "OptimizationJob", Namespace: "n", Name: "x"}, uid: "search"}
+	w := progress.NewWork(f.id, progress.Objective{Metric: "accuracy", Maximize: true}, true, noon.Time)
+	trial := &kubeflow.Trial{ObjectMeta: metav1.ObjectMeta{Name: "x-1", OwnerReferences: []metav1.OwnerReference{{UID: "experiment", Controller: ptr.To(true)}}}}
+	trial.Status.Conditions.Set(noon, kubeflow.ConditionFailed, corev1.ConditionTrue, "r", "m")
+	f.fact(trial, false).Apply(w, noon.Time)
+	earlier := trial.DeepCopy()
+	earlier.Name, earlier.DeletionTimestamp = "x-0", &noon
+	f.fact(earlier, false).Apply(w, noon.Time)
+	if r := progress.NewReport(w.View(noon.Time)); r.Trials == nil || r.Trials.Total != 1 || r.Trials.Failed != 1 || r.Pods != nil {
+		t.Errorf("its report is %+v, want one trial, which failed", r)
 	}
 }
 

@@ -27,6 +27,15 @@ func trainJobStatus(job *trainer.TrainJob) progress.Status {
 	return status
 }
 
+// optimizationJobObjective is what an OptimizationJob optimises.
+func optimizationJobObjective(job *trainer.OptimizationJob) progress.Objective {
+	if len(job.Spec.Objectives) == 0 {
+		return progress.Objective{}
+	}
+	first := job.Spec.Objectives[0]
+	return progress.Objective{Metric: first.Metric, Maximize: first.Direction == trainer.Maximize}
+}
+
 // optimizationJobStatus is what an OptimizationJob says of itself.
 func optimizationJobStatus(job *trainer.OptimizationJob) progress.Status {
 	status := progress.Status{

@@ -82,13 +82,15 @@ func Watch(ctx context.Context, c client.WithWatch, targets []Target, facts chan
 		ids[i] = id
 		f := &follower{client: c, id: id, uid: target.UID, facts: facts}
 		named := fields.OneTermEqualSelector("metadata.name", id.Name)
-		switch id.Kind {
-		case "Experiment":
-			running.Go(func() { f.run(ctx, &kubeflow.Experiment{}, &kubeflow.ExperimentList{}, named, nil) })
+		if id.Searches() {
 			running.Go(func() {
 				ofExperiment := labels.SelectorFromSet(labels.Set{kubeflow.LabelExperiment: id.Name})
 				f.run(ctx, &kubeflow.Trial{}, &kubeflow.TrialList{}, nil, ofExperiment)
 			})
+		}
+		switch id.Kind {
+		case "Experiment":
+			running.Go(func() { f.run(ctx, &kubeflow.Experiment{}, &kubeflow.ExperimentList{}, named, nil) })
 		case "Job":
 			running.Go(func() { f.run(ctx, &batchv1.Job{}, &batchv1.JobList{}, named, nil) })
 		case "Pod":
@@ -167,14 +169,25 @@ func send(ctx context.Context, facts chan<- Fact, fact Fact) {
 	}
 }
 
-// fact reads an object that was seen. A trial of an earlier experiment of the same name is none.
+// has reports whether a trial is the followed object's, and not that of an earlier object of its
+// name. An OptimizationJob's belong to its Experiment, whose UID is not known here: those of an
+// earlier one are being deleted.
+func (f *follower) has(t *kubeflow.Trial) bool {
+	if f.id.Kind == trainer.OptimizationJobKind {
+		return t.DeletionTimestamp == nil
+	}
+	owner := metav1.GetControllerOf(t)
+	return owner == nil || owner.UID == f.uid
+}
+
+// fact reads an object that was seen.
 func (f *follower) fact(seen any, initial bool) Fact {
 	var status progress.Status
 	switch seen := seen.(type) {
 	case *kubeflow.Experiment:
 		status = experimentStatus(seen)
 	case *kubeflow.Trial:
-		if owner := metav1.GetControllerOf(seen); owner != nil && owner.UID != f.uid {
+		if !f.has(seen) {
 			return Fact{}
 		}
 		trial := trialOf(seen)

@@ -56,7 +56,7 @@ func NewWork(object *unstructured.Unstructured, created bool, now time.Time) (*p
 	case trainer.OptimizationJobKind:
 		var job trainer.OptimizationJob
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &job)
-		status = optimizationJobStatus(&job)
+		objective, status = optimizationJobObjective(&job), optimizationJobStatus(&job)
 	default:
 		if training := trainingJob(id.Kind); training != nil {
 			err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, training)

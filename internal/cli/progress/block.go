@@ -63,7 +63,7 @@ func numbers(v View, style Style) []string {
 	if v.Status.Planned > 0 {
 		done += "/" + strconv.Itoa(v.Status.Planned)
 	}
-	parts := []string{done + " " + unit(v.ID.Kind) + "s"}
+	parts := []string{done + " " + unit(v.ID) + "s"}
 	for _, part := range []struct {
 		n    int
 		text string
@@ -88,8 +88,8 @@ func numbers(v View, style Style) []string {
 }
 
 // unit names what an object counts.
-func unit(kind string) string {
-	if kind == "Experiment" {
+func unit(id ID) string {
+	if id.Searches() {
 		return "trial"
 	}
 	return "pod"

@@ -11,7 +11,7 @@ import (
 func Opening(v View) string {
 	parts := []string{fmt.Sprintf("following %s %s/%s", strings.ToLower(v.ID.Kind), v.ID.Namespace, v.ID.Name)}
 	if v.Status.Planned > 0 {
-		parts = append(parts, count(v.Status.Planned, unit(v.ID.Kind)))
+		parts = append(parts, count(v.Status.Planned, unit(v.ID)))
 	}
 	if v.Status.Parallel > 0 {
 		parts = append(parts, fmt.Sprintf("%d at a time", v.Status.Parallel))

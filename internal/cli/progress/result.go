@@ -36,7 +36,7 @@ func Result(v View, extra Extra, style Style) []string {
 		}
 	}
 	if v.ID.Kind != "Pod" {
-		add(unit(v.ID.Kind)+"s", tally(v.Counts, style))
+		add(unit(v.ID)+"s", tally(v.Counts, style))
 	}
 	add("logs", extra.Logs)
 	if chart := labelled(v, style, 4); chart != nil {
@@ -109,11 +109,11 @@ type Report struct {
 	Condition Condition `json:"condition"`
 	Reason    string    `json:"reason"`
 	Message   string    `json:"message,omitempty"`
-	// Trials counts an Experiment's trials by state.
+	// Trials counts the trials of a search by state.
 	Trials *TrialCounts `json:"trials,omitempty"`
 	// Pods counts a Job's Pods by state.
 	Pods *PodCounts `json:"pods,omitempty"`
-	// Best is an Experiment's best trial; null without one.
+	// Best is the best trial of a search; null without one.
 	Best *Best `json:"best"`
 	// Seconds is how long the work took.
 	Seconds float64 `json:"seconds"`
@@ -138,7 +138,7 @@ type PodCounts struct {
 	Running   int `json:"running"`
 }
 
-// Best is the best trial of an Experiment.
+// Best is the best trial of a search.
 type Best struct {
 	Trial      string            `json:"trial"`
 	Parameters map[string]string `json:"parameters"`
@@ -155,14 +155,13 @@ func NewReport(v View) Report {
 		Seconds: float64(v.Elapsed.Round(time.Millisecond)) / float64(time.Second),
 	}
 	c := v.Counts
-	switch v.ID.Kind {
-	case "Experiment":
+	switch {
+	case v.ID.Searches():
 		r.Trials = &TrialCounts{
 			Total: c.Total(), Succeeded: c.Succeeded, Failed: c.Failed, MetricsUnavailable: c.MetricsUnavailable,
 			EarlyStopped: c.EarlyStopped, Killed: c.Killed, Running: c.Running, Pending: c.Pending,
 		}
-	case "Pod":
-	default:
+	case v.ID.Kind != "Pod":
 		r.Pods = &PodCounts{Succeeded: c.Succeeded, Failed: c.Failed, Running: c.Running}
 	}
 	if v.Best != nil {

@@ -10,6 +10,10 @@ import (
 // ID names a followed object.
 type ID struct{ Kind, Namespace, Name string }
 
+// Searches reports whether the object has trials: those of an OptimizationJob are those of the
+// Experiment of its name.
+func (id ID) Searches() bool { return id.Kind == "Experiment" || id.Kind == "OptimizationJob" }
+
 // Work is the model of one followed object.
 type Work struct {
 	id        ID
@@ -43,7 +47,7 @@ func (w *Work) Done() bool { return w.status.Condition != "" }
 
 // Settled reports whether the object has ended and every trial that it counts is known to have.
 func (w *Work) Settled() bool {
-	return w.Done() && (w.id.Kind != "Experiment" || w.counts.Ended() >= w.status.Counts.Ended())
+	return w.Done() && (!w.id.Searches() || w.counts.Ended() >= w.status.Counts.Ended())
 }
 
 // Condition is how the object ended; "" while it has not.

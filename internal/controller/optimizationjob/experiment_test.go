@@ -104,6 +104,11 @@ func TestStatus(t *testing.T) {
 	if finished(job.Status) || job.Status.Result != nil || job.Status.Conditions[0].Type != "Created" {
 		t.Errorf("a search that has begun shows %+v", job.Status)
 	}
+	none := &v1beta1.Experiment{Spec: v1beta1.ExperimentSpec{Objective: &v1beta1.ObjectiveSpec{ObjectiveMetricName: "loss"}}, Status: v1beta1.ExperimentStatus{Trials: 5}}
+	none.Status.Conditions.Set(metav1.NewTime(now), v1beta1.ConditionSucceeded, corev1.ConditionTrue, v1beta1.ReasonExperimentMaxTrialsReached, "m")
+	if failed := statusOf(job, none, now).Conditions; len(failed) != 2 || failed[1].Type != "Failed" || failed[1].Message != "None of the 5 trials succeeded and reported loss: see its Trials and TrainJobs" {
+		t.Errorf("a search without a result shows %+v, want that it failed", failed)
+	}
 	e.Status.CurrentOptimalTrial.BestTrialName = "tune-1"
 	e.Status.CurrentOptimalTrial.ParameterAssignments = []v1beta1.ParameterAssignment{{Name: "layers", Value: "3"}}
 	e.Status.Conditions.Set(metav1.NewTime(now), v1beta1.ConditionSucceeded, corev1.ConditionTrue, v1beta1.ReasonExperimentMaxTrialsReached, "m")

@@ -3,6 +3,7 @@
 package optimizationjob
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ const (
 	reasonCreated          = "OptimizationJobCreated"
 	reasonCreationFailed   = "TrainJobsCreationFailed"
 	reasonMaxTrialsReached = "MaxTrialsReached"
+	reasonNoResult         = "NoTrialSucceeded"
 )
 
 // statusOf is the status of a job with its Experiment, nil before there is one.
@@ -37,6 +39,9 @@ func statusOf(job *v1alpha1.OptimizationJob, e *v1beta1.Experiment, now time.Tim
 	for _, c := range e.Status.Conditions {
 		switch {
 		case c.Status != corev1.ConditionTrue:
+		case c.Type == v1beta1.ConditionSucceeded && resultOf(e) == nil:
+			set(status, now, conditionFailed, true, reasonNoResult, fmt.Sprintf("None of the %d trials succeeded and reported %s: see its Trials and TrainJobs",
+				e.Status.Trials, e.Spec.Objective.ObjectiveMetricName))
 		case c.Type == v1beta1.ConditionSucceeded:
 			reason := c.Reason
 			if reason == v1beta1.ReasonExperimentMaxTrialsReached {
