@@ -322,6 +322,7 @@ func TestChart(t *testing.T) {
 	t.Run("tenancy", f.testTenancy)
 	t.Run("quota", f.testQuota)
 	t.Run("SDKs", f.testSDKs)
+	t.Run("examples", f.testExamples)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions)

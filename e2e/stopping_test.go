@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/sqlite"
@@ -237,15 +239,26 @@ func TestEarlyStoppingExample(t *testing.T) {
 		}
 		t.Skip("python3 is not installed")
 	}
+	s := newServer(t)
+	s.apply(t, stoppingExample(t))
+	checkStoppingExample(t, s.ended("default", "digits-stopping", 5*time.Minute))
+}
+
+// stoppingExample is the example with fewer trials and epochs.
+func stoppingExample(t *testing.T) string {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "examples/early-stopping/experiment.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	train := abs(t, filepath.Join(root, "examples/quickstart/train.py"))
-	manifest := strings.NewReplacer("maxTrialCount: 30", "maxTrialCount: 9", "--epochs=20", "--epochs=6", "../quickstart/train.py", train).Replace(string(text))
-	s := newServer(t)
-	s.apply(t, manifest)
-	ended := s.ended("default", "digits-stopping", 5*time.Minute)
+	return strings.NewReplacer("maxTrialCount: 30", "maxTrialCount: 9", "--epochs=20", "--epochs=6", "../quickstart/train.py", train).Replace(string(text))
+}
+
+// checkStoppingExample wants some trials to have been stopped, and the best to
+// have observed what its program prints.
+func checkStoppingExample(t *testing.T, ended *unstructured.Unstructured) {
+	t.Helper()
 	if _, _, ok := condition(ended, "Succeeded"); !ok {
 		t.Errorf("the experiment ended with %v", ended.Object["status"])
 	}
@@ -253,5 +266,30 @@ func TestEarlyStoppingExample(t *testing.T) {
 	succeeded, _, _ := unstructured.NestedInt64(ended.Object, "status", "trialsSucceeded")
 	if stopped == 0 || succeeded < 3 || stopped+succeeded != 9 {
 		t.Errorf("%d trials were stopped and %d succeeded, want some of each and 9 in all", stopped, succeeded)
+	}
+	best := struct {
+		ParameterAssignments []struct{ Name, Value string }
+		Observation          struct {
+			Metrics []struct{ Name, Min, Max, Latest string }
+		}
+	}{}
+	object, _, _ := unstructured.NestedMap(ended.Object, "status", "currentOptimalTrial")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &best); err != nil {
+		t.Fatal(err)
+	}
+	arguments := []string{filepath.Join(root, "examples/quickstart/train.py"), "--epochs=6"}
+	flags := map[string]string{"lr": "--lr=", "momentum": "--momentum=", "hidden": "--hidden=", "batchSize": "--batch-size="}
+	for _, a := range best.ParameterAssignments {
+		arguments = append(arguments, flags[a.Name]+a.Value)
+	}
+	text, err := exec.CommandContext(t.Context(), "python3", arguments...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := strings.Fields(string(text))
+	for _, m := range best.Observation.Metrics {
+		if printed := m.Name + "=" + m.Latest; !slices.Contains(last[len(last)-2:], printed) || !strings.Contains(string(text), m.Name+"="+m.Max) {
+			t.Errorf("the best trial observed %+v, its program prints\n%s", m, text)
+		}
 	}
 }
