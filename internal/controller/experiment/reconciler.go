@@ -104,14 +104,16 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment) (reconc
 // call sooner.
 func (r *Reconciler) waitForRoom(ctx context.Context, s situation, cause error, wake time.Duration) (reconcile.Result, error) {
 	v := &verdict{v1beta1.ConditionRunning, v1beta1.ReasonExperimentQuotaExceeded, shorten("The namespace's quota has no room: " + cause.Error())}
+	if _, err := r.record(ctx, s, v, s.now); err != nil {
+		return reconcile.Result{}, err // as where the status was written just before: told when it has been
+	}
 	since := s.now
 	if s.lacksRoom() {
 		since = s.experiment.Status.Conditions.Get(v1beta1.ConditionRunning).LastUpdateTime.Time
 	} else {
 		r.Events.Warning(s.experiment, v.reason, "%s", v.message)
 	}
-	_, err := r.record(ctx, s, v, s.now)
-	return reconcile.Result{RequeueAfter: soonest(refusal.Patience(s.now.Sub(since)), wake)}, err
+	return reconcile.Result{RequeueAfter: soonest(refusal.Patience(s.now.Sub(since)), wake)}, nil
 }
 
 // messageLimit bounds a message that holds the text of others, in bytes.
