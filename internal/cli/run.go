@@ -26,8 +26,8 @@ func (a *app) run() *cobra.Command {
 		Use:   "run FILE...",
 		Short: "Apply manifests, follow what they start, and show the result",
 		Long: `Run applies the objects of manifests and follows those that come to an end:
-Experiments, Jobs and Pods. It starts the local cluster if none runs, and stops it
-again when all is done.
+Experiments, OptimizationJobs, training jobs of every kind, Jobs and Pods. It starts
+the local cluster if none runs, and stops it again when all is done.
 
 A FILE is a YAML or JSON file with any Kubernetes objects, a directory of such
 files, or - for standard input. Programs start in the directory of their manifest.
