@@ -98,7 +98,10 @@ func filled(command any, values map[string]string) []any {
 func (e engine) run(ctx context.Context, c dynamic.Interface) error {
 	for ctx.Err() == nil {
 		runs, err := c.Resource(e.resource).List(ctx, metav1.ListOptions{})
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return err
 		}
 		for i := range runs.Items {
