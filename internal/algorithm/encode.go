@@ -156,18 +156,8 @@ func observationOf(t *kubeflow.Trial) *manager.Observation {
 	if t.Status.Observation == nil {
 		return o
 	}
-	strategies := map[string]kubeflow.MetricStrategyType{}
-	if t.Spec.Objective != nil {
-		for _, s := range t.Spec.Objective.MetricStrategies {
-			strategies[s.Name] = s.Value
-		}
-	}
 	for _, m := range t.Status.Observation.Metrics {
-		value := map[kubeflow.MetricStrategyType]string{kubeflow.ExtractByMin: m.Min, kubeflow.ExtractByMax: m.Max}[strategies[m.Name]]
-		if value == "" || value == kubeflow.UnavailableMetricValue {
-			value = m.Latest
-		}
-		o.Metrics = append(o.Metrics, &manager.Metric{Name: m.Name, Value: value})
+		o.Metrics = append(o.Metrics, &manager.Metric{Name: m.Name, Value: m.Value(t.Spec.Objective.Strategy(m.Name, ""))})
 	}
 	return o
 }

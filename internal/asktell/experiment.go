@@ -129,17 +129,7 @@ func valueOf(kind v1beta1.ParameterType, text string) *structpb.Value {
 func metricsOf(e *v1beta1.Experiment, metrics []v1beta1.Metric) map[string]float64 {
 	values := map[string]float64{}
 	for _, m := range metrics {
-		text := m.Latest
-		for _, strategy := range e.Spec.Objective.MetricStrategies {
-			switch {
-			case strategy.Name != m.Name:
-			case strategy.Value == v1beta1.ExtractByMin:
-				text = m.Min
-			case strategy.Value == v1beta1.ExtractByMax:
-				text = m.Max
-			}
-		}
-		if v, err := strconv.ParseFloat(text, 64); err == nil {
+		if v, err := strconv.ParseFloat(m.Value(e.Spec.Objective.Strategy(m.Name, "")), 64); err == nil {
 			values[m.Name] = v
 		}
 	}

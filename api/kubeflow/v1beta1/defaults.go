@@ -59,13 +59,7 @@ func (e *Experiment) SetDefaults() {
 // setDefaults gives every metric a strategy: the one that is best for the
 // direction of the objective.
 func (o *ObjectiveSpec) setDefaults() {
-	strategy := ExtractByLatest
-	switch o.Type {
-	case ObjectiveTypeMinimize:
-		strategy = ExtractByMin
-	case ObjectiveTypeMaximize:
-		strategy = ExtractByMax
-	}
+	strategy := o.Type.strategy()
 	has := make(map[string]bool, len(o.MetricStrategies))
 	for i := range o.MetricStrategies {
 		m := &o.MetricStrategies[i]
@@ -82,11 +76,7 @@ func (o *ObjectiveSpec) setDefaults() {
 	}
 	add(o.ObjectiveMetricName, strategy)
 	for _, a := range o.AdditionalObjectives {
-		if a.Type == ObjectiveTypeMaximize {
-			add(a.MetricName, ExtractByMax)
-		} else {
-			add(a.MetricName, ExtractByMin)
-		}
+		add(a.MetricName, a.Type.strategy())
 	}
 	for _, c := range o.Constraints {
 		add(c.MetricName, ExtractByLatest)

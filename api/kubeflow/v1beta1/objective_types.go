@@ -74,6 +74,31 @@ func (o *ObjectiveSpec) MetricNames() []string {
 	})
 }
 
+// Strategy returns how the values of a metric become one: as the objective says,
+// or else as is best for a metric that is to go in that direction. A nil o says
+// nothing.
+func (o *ObjectiveSpec) Strategy(metric string, direction ObjectiveType) MetricStrategyType {
+	if o != nil {
+		for _, s := range o.MetricStrategies {
+			if s.Name == metric && s.Value != "" {
+				return s.Value
+			}
+		}
+	}
+	return direction.strategy()
+}
+
+// strategy is the one that is best for a direction.
+func (t ObjectiveType) strategy() MetricStrategyType {
+	switch t {
+	case ObjectiveTypeMinimize:
+		return ExtractByMin
+	case ObjectiveTypeMaximize:
+		return ExtractByMax
+	}
+	return ExtractByLatest
+}
+
 // ObjectiveType is the direction of an objective.
 type ObjectiveType string
 
@@ -119,6 +144,22 @@ type Metric struct {
 
 	// The value with the latest time stamp, or "unavailable".
 	Latest string `json:"latest,omitempty"`
+}
+
+// Value returns the value that a strategy picks, or "unavailable". It is the
+// latest for a text, which has neither a least nor a greatest.
+func (m *Metric) Value(strategy MetricStrategyType) string {
+	value := m.Latest
+	switch strategy {
+	case ExtractByMin:
+		value = m.Min
+	case ExtractByMax:
+		value = m.Max
+	}
+	if value == "" || value == UnavailableMetricValue {
+		return m.Latest
+	}
+	return value
 }
 
 // Observation is what a trial's metrics came to.

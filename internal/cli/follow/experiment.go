@@ -96,21 +96,7 @@ func value(observation *kubeflow.Observation, objective *kubeflow.ObjectiveSpec)
 	if metric == nil {
 		return ""
 	}
-	strategy := kubeflow.ExtractByMin
-	if objective.Type == kubeflow.ObjectiveTypeMaximize {
-		strategy = kubeflow.ExtractByMax
-	}
-	for _, s := range objective.MetricStrategies {
-		if s.Name == objective.ObjectiveMetricName {
-			strategy = s.Value
-		}
-	}
-	chosen := map[kubeflow.MetricStrategyType]string{
-		kubeflow.ExtractByMin: metric.Min, kubeflow.ExtractByMax: metric.Max, kubeflow.ExtractByLatest: metric.Latest,
-	}[strategy]
-	if chosen == "" || chosen == kubeflow.UnavailableMetricValue {
-		chosen = metric.Latest // a text, such as an architecture, has neither a least nor a greatest
-	}
+	chosen := metric.Value(objective.Strategy(metric.Name, objective.Type))
 	if chosen == kubeflow.UnavailableMetricValue {
 		return ""
 	}

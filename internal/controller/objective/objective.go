@@ -106,7 +106,7 @@ func read(t *v1beta1.Trial, name string, kind v1beta1.ObjectiveType) Score {
 	if metric == nil {
 		return Score{}
 	}
-	text := extract(metric, strategy(t.Spec.Objective, name, kind))
+	text := metric.Value(t.Spec.Objective.Strategy(name, kind))
 	if text == v1beta1.UnavailableMetricValue || text == "" {
 		return Score{}
 	}
@@ -118,37 +118,6 @@ func read(t *v1beta1.Trial, name string, kind v1beta1.ObjectiveType) Score {
 		return Score{}
 	}
 	return Score{Kind: Number, Value: value}
-}
-
-// strategy is that of a metric; without one, that which defaulting would
-// choose.
-func strategy(o *v1beta1.ObjectiveSpec, name string, kind v1beta1.ObjectiveType) v1beta1.MetricStrategyType {
-	for _, s := range o.MetricStrategies {
-		if s.Name == name {
-			return s.Value
-		}
-	}
-	switch kind {
-	case v1beta1.ObjectiveTypeMaximize:
-		return v1beta1.ExtractByMax
-	case "":
-		return v1beta1.ExtractByLatest
-	}
-	return v1beta1.ExtractByMin
-}
-
-func extract(m *v1beta1.Metric, strategy v1beta1.MetricStrategyType) string {
-	text := m.Latest
-	switch strategy {
-	case v1beta1.ExtractByMin:
-		text = m.Min
-	case v1beta1.ExtractByMax:
-		text = m.Max
-	}
-	if text == v1beta1.UnavailableMetricValue {
-		return m.Latest
-	}
-	return text
 }
 
 // Better reports whether a beats b. Of two texts neither does.
