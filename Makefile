@@ -58,6 +58,13 @@ mpi: ## Install Open MPI for the tests, from Debian's packages
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin; \
 	fi
 
+# Examples of PyTorch run by the python3 and the torchrun of /usr/bin.
+.PHONY: torch
+torch: ## Install PyTorch for the tests, from Debian's packages
+	@if [ ! -x /usr/bin/torchrun ]; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends python3-torch; \
+	fi
+
 .PHONY: test
 test: test-lint test-race test-cluster ## Run every test
 
