@@ -51,8 +51,13 @@ func experimentStatus(e *kubeflow.Experiment) progress.Status {
 		kubeflow.ConditionFailed:    progress.ConditionFailed,
 	}
 	for _, c := range s.Conditions {
-		if end, ok := ends[c.Type]; ok && c.Status == corev1.ConditionTrue {
+		end, ended := ends[c.Type]
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case ended:
 			status.Condition, status.Reason, status.Message = end, c.Reason, c.Message
+		case c.Type == kubeflow.ConditionSuspended && status.Condition == "":
+			status.Reason, status.Message = c.Reason, c.Message
 		}
 	}
 	return status

@@ -97,6 +97,11 @@ func TestExperimentStatus(t *testing.T) {
 	if diff := cmp.Diff(want, experimentStatus(e)); diff != "" {
 		t.Errorf("status (-want +got)\n%s", diff)
 	}
+	e.Status.Conditions = conditions("Created", "Suspended")
+	want.Condition, want.Reason = "", "WhySuspended"
+	if diff := cmp.Diff(want, experimentStatus(e)); diff != "" {
+		t.Errorf("status while it is suspended (-want +got)\n%s", diff)
+	}
 	if got := Objective(e); got != (progress.Objective{Metric: "m", Maximize: true}) {
 		t.Errorf("objective is %+v", got)
 	}

@@ -51,7 +51,8 @@ func barCells(style Style) int {
 	return min(24, style.Width/4)
 }
 
-// numbers are the counts that are not zero, the ended ones first.
+// numbers are the counts that are not zero, the ended ones first, and why an
+// object does not go on for now.
 func numbers(v View, style Style) []string {
 	if v.ID.Kind == "Pod" {
 		if v.Status.Condition != "" {
@@ -83,6 +84,9 @@ func numbers(v View, style Style) []string {
 			text = style.paint(red, text)
 		}
 		parts = append(parts, text)
+	}
+	if v.Status.Condition == "" && v.Status.Message != "" {
+		parts = append(parts, Clean(v.Status.Message))
 	}
 	return parts
 }

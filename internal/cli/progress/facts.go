@@ -96,7 +96,8 @@ const (
 
 // Status is what a followed object says of itself.
 type Status struct {
-	// Condition, Reason and Message say how the object ended.
+	// Condition, Reason and Message say how the object ended. Without a
+	// condition, they say why it does not go on for now.
 	Condition       Condition
 	Reason, Message string
 	// Started and Ended are to the second; zero when not yet.

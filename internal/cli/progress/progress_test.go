@@ -51,6 +51,8 @@ func TestRenderings(t *testing.T) {
 		Condition: ConditionSucceeded, Reason: "ExperimentMaxTrialsReached", Message: "Experiment has succeeded because max trial count has reached",
 		Planned: 8, Counts: Counts{Succeeded: 6, Failed: 1, MetricsUnavailable: 1},
 	}, at(9.25))
+	paused := digits(Succeeded)
+	paused.SetStatus(Status{Planned: 12, Reason: "ExperimentSuspended", Message: "Experiment is suspended: no more trials are made"}, at(2))
 	job := NewWork(ID{"Job", "team", "train"}, Objective{}, true, at(0))
 	job.SetStatus(Status{Planned: 4, Parallel: 2, Counts: Counts{Succeeded: 1, Running: 2}}, at(1))
 	failed := NewWork(ID{"Pod", "team", "lone"}, Objective{}, true, at(0))
@@ -64,7 +66,7 @@ func TestRenderings(t *testing.T) {
 		"block-many":   Block([]View{running.View(at(8.4)), job.View(at(8.4)), failed.View(at(8.4))}, Style{Width: 100}),
 		"block-start":  Block([]View{digits().View(at(0.5))}, Style{Width: 100}),
 		"opening":      {Opening(digits().View(at(0))), Opening(running.View(at(0))), Opening(job.View(at(0)))},
-		"summary":      {Summary(running.View(at(8.4)), Style{}), Summary(job.View(at(8.4)), Style{})},
+		"summary":      {Summary(running.View(at(8.4)), Style{}), Summary(job.View(at(8.4)), Style{}), Summary(paused.View(at(8.4)), Style{})},
 		"result":       Result(ended.View(at(60)), Extra{Logs: "/home/user/logs/0.log"}, Style{}),
 		"result-pod":   Result(failed.View(at(70)), Extra{}, Style{}),
 		"lines":        lines(),
