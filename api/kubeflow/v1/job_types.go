@@ -139,6 +139,10 @@ type JobStatus struct {
 	// The Pods that the job is getting rid of. What becomes of them no longer
 	// counts.
 	LeavingPods []types.UID `json:"leavingPods,omitempty"`
+
+	// The replicas, by their names, that are being replaced: their failure is
+	// counted, and their next Pod has not begun.
+	AwaitedReplicas []string `json:"awaitedReplicas,omitempty"`
 }
 
 // ReplicaStatus counts the replicas of one type.
@@ -151,6 +155,10 @@ type ReplicaStatus struct {
 
 	// Pods that failed.
 	Failed int32 `json:"failed,omitempty"`
+
+	// How many replicas, from index 0 on, have all begun. One of these that has
+	// no Pod, and is not awaited, was lost: nobody saw its end.
+	Begun int32 `json:"begun,omitempty"`
 
 	// Deprecated: never set; Selector is.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`

@@ -4,12 +4,14 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
@@ -26,6 +28,7 @@ type plan struct {
 	drop           []client.Object // delete these, by their names
 	remove         bool            // delete the job itself
 	after          time.Duration   // when to look again at the latest; 0: when something changes
+	lost           bool            // it rests on Pods that are not there
 	events         []event
 }
 
@@ -39,7 +42,10 @@ type event struct {
 // decide says what is to be done about a job, which has its defaults, given the
 // Pods and Services that it controls.
 func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Service, now time.Time) plan {
-	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services}
+	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services, awaited: map[string]bool{}}
+	for _, name := range d.status.AwaitedReplicas {
+		d.awaited[name] = true
+	}
 	d.sort(pods)
 	d.status.Set(d.now, v1.JobCreated, corev1.ConditionTrue, d.kind+"Created", fmt.Sprintf("%s %s is created.", d.kind, job.GetName()))
 	switch {
@@ -52,6 +58,7 @@ func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Serv
 		d.advance()
 	}
 	slices.Sort(d.status.LeavingPods)
+	d.status.AwaitedReplicas = slices.Sorted(maps.Keys(d.awaited))
 	if !equality.Semantic.DeepEqual(job.State(), d.status) {
 		d.status.LastReconcileTime = &d.now
 		d.plan.status = d.status
@@ -73,19 +80,23 @@ type decision struct {
 	pods    map[Replica]*corev1.Pod // those that count
 	surplus []*corev1.Pod           // those of replicas that are too many
 	leaving []*corev1.Pod           // those that the job is getting rid of
+	awaited map[string]bool         // names of the replicas that are being replaced
+	missing []Replica               // those that were lost: begun, and gone before anyone saw their end
 }
 
 // sort tells Pods apart. Those that are leaving and gone are forgotten.
 func (d *decision) sort(pods []*corev1.Pod) {
 	d.all, d.pods = pods, map[Replica]*corev1.Pod{}
-	before := d.status.LeavingPods
+	before := map[types.UID]bool{}
+	for _, uid := range d.status.LeavingPods {
+		before[uid] = true
+	}
 	d.status.LeavingPods = nil
 	for _, p := range pods {
 		r, wanted := d.replicaOf(&p.ObjectMeta)
 		switch {
-		case slices.Contains(before, p.UID):
-			d.leaving = append(d.leaving, p)
-			d.status.LeavingPods = append(d.status.LeavingPods, p.UID)
+		case before[p.UID]:
+			d.leave(p)
 		case !wanted:
 			d.surplus = append(d.surplus, p)
 		default:
@@ -126,6 +137,9 @@ func (d *decision) advance() {
 		return
 	}
 	failed := d.failures()
+	for _, r := range d.missing {
+		d.await(r)
+	}
 	if len(failed) > 0 {
 		d.restart(failed)
 	} else if lead := d.status.ReplicaStatuses[d.f.Lead(d.job)]; lead != nil && lead.Active > 0 {
@@ -140,10 +154,13 @@ func (d *decision) advance() {
 
 // count counts the replicas of each type.
 func (d *decision) count() {
-	t := d.job.Traits()
+	t, before := d.job.Traits(), d.status.ReplicaStatuses
 	d.status.ReplicaStatuses = map[v1.ReplicaType]*v1.ReplicaStatus{}
-	for name := range d.job.Replicas() {
+	for name, spec := range d.job.Replicas() {
 		s := &v1.ReplicaStatus{}
+		if had := before[name]; had != nil {
+			s.Begun = min(had.Begun, *spec.Replicas)
+		}
 		if t.Scales {
 			s.Selector = selector(d.job, name)
 		}
@@ -160,6 +177,7 @@ func (d *decision) count() {
 			s.Active++
 		}
 	}
+	d.lookForMissing(before)
 }
 
 // fill creates the Pods and Services that are missing. When all replicas are
@@ -189,7 +207,7 @@ func (d *decision) fill() {
 			if d.f.Named() && !have[r] {
 				d.createServices = append(d.createServices, r)
 			}
-			if d.pods[r] == nil && !together && !gone[v1.ReplicaName(d.job.GetName(), t, i)] {
+			if d.pods[r] == nil && !together && !gone[d.name(r)] {
 				d.create = append(d.create, r)
 			}
 		}

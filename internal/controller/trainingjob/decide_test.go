@@ -47,6 +47,17 @@ func TestDecide(t *testing.T) {
 		"MasterDone":      {"With the master the job is done, whatever the workers do; None keeps them", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Succeeded 0", "worker-0 Running", "worker-1 Failed 1"}, "Created (Running) Succeeded"},
 		"DoneAtOnce":      {"A job that ended before anyone looked has been running all the same", pytorchJob, "Never", "{}", "", []string{"master-0 Succeeded 0", "worker-0 Running", "worker-1 Running"}, "Created (Running) Succeeded"},
 		"WorkerDone":      {"A worker that is done is neither replaced nor the end", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Succeeded 0", "worker-1 Running"}, "Created Running"},
+		"Lost":            {"A replica that had begun and is gone, nobody knows how, has failed, and is counted once", pytorchJob, "OnFailure", "{}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created Restarting create=worker-0 restarts=1 awaited=j-worker-0"},
+		"LostCounted":     {"One that is counted is waited for", pytorchJob, "OnFailure", "{}", "Created Restarting begun restarts=1 awaited=j-worker-0", []string{"master-0 Running", "worker-1 Running"}, "Created Running create=worker-0 restarts=1 awaited=j-worker-0"},
+		"LostPending":     {"Until its next Pod has begun", pytorchJob, "OnFailure", "{}", "Created Running begun restarts=1 awaited=j-worker-0", []string{"master-0 Running", "worker-0 Pending", "worker-1 Running"}, "Created Running restarts=1 awaited=j-worker-0"},
+		"LostBack":        {"From then on it may be lost again", pytorchJob, "OnFailure", "{}", "Created Running begun restarts=1 awaited=j-worker-0", []string{"master-0 Running", "worker-0 Running", "worker-1 Running"}, "Created Running restarts=1"},
+		"LostNever":       {"Never means never", pytorchJob, "Never", "{}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created (Running) Failed"},
+		"LostOfGang":      {"A gang does not go on without one of its members", pytorchJob, "OnFailure", "{restartScope: Job}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created Restarting delete=master-0,worker-1 restarts=1"},
+		"LostTwoOfGang":   {"A machine takes several with it: one restart", pytorchJob, "ExitCode", "{restartScope: Job}", "Created Running begun", []string{"worker-1 Running deleting"}, "Created Restarting restarts=1"},
+		"LostLimit":       {"Lost replicas count towards the limit", pytorchJob, "OnFailure", "{backoffLimit: 0}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created (Running) Failed"},
+		"LostGrown":       {"Workers that are new have not been lost", elasticJob, "Never", "{}", "Created Running begun=1", []string{"worker-0 Running"}, "Created Running create=worker-1"},
+		"LostDone":        {"One that had succeeded has not failed", jaxJob, "Never", "{}", "Created Running begun succeeded=1", []string{"worker-0 Running"}, "Created Running create=worker-1 awaited=j-worker-1"},
+		"LostTolerated":   {"A dynamic worker may go", dynamicJob, "Never", "{}", "Created Running begun", []string{"ps-0 Running", "worker-0 Running"}, "Created Running create=worker-1 awaited=j-worker-1"},
 		"Surplus":         {"Replicas beyond the number go", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running", "worker-1 Running", "worker-2 Running"}, "Created Running delete=worker-2"},
 		"SurplusGoes":     {"One that is too many may go as it likes", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running", "worker-1 Running", "worker-2 Failed 143 leaving"}, "Created Running delete=worker-2"},
 		"ScaledBack":      {"The last run of a replica that is wanted again is waited for, and its end is no failure", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running", "worker-1 Running leaving deleting"}, "Created Running"},
@@ -54,17 +65,17 @@ func TestDecide(t *testing.T) {
 		"JAXOne":          {"JAX is done when all are", jaxJob, "Never", "{}", "Created Running", []string{"worker-0 Succeeded 0", "worker-1 Running"}, "Created Running"},
 		"JAXAll":          {"JAX is done when all are", jaxJob, "Never", "{}", "Created Running", []string{"worker-0 Succeeded 0", "worker-1 Succeeded 0"}, "Created (Running) Succeeded"},
 		"Never":           {"Never means that the job fails", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created (Running) Failed"},
-		"OnFailure":       {"The replica that failed is replaced", pytorchJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
-		"OnFailureCode0":  {"Whatever container failed", pytorchJob, "Always", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
+		"OnFailure":       {"The replica that failed is replaced", pytorchJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
+		"OnFailureCode0":  {"Whatever container failed", pytorchJob, "Always", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
 		"Counted":         {"A Pod that is being replaced is not counted again, and its successor waits for its name", pytorchJob, "OnFailure", "{}", "Created Restarting restarts=1", []string{"master-0 Running", "worker-0 Failed 1 leaving", "worker-1 Running"}, "Created Running delete=worker-0 restarts=1"},
 		"Replaced":        {"When it is gone, the next one comes", pytorchJob, "OnFailure", "{}", "Created Restarting restarts=1", []string{"master-0 Running", "worker-1 Running"}, "Created Running create=worker-0 restarts=1"},
-		"XGBoostWorker":   {"Upstream restarts the worker and fails the job", xgboostJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
-		"ExitRetry":       {"128 and more is another try", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
-		"Exit128":         {"128 is the first of these", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 128", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
+		"XGBoostWorker":   {"Upstream restarts the worker and fails the job", xgboostJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
+		"ExitRetry":       {"128 and more is another try", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
+		"Exit128":         {"128 is the first of these", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 128", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
 		"Exit127":         {"127 is the last that fails the job", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed 127", "worker-1 Running"}, "Created (Running) Failed"},
-		"ExitLost":        {"A Pod without an exit code was lost", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed lost", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
+		"ExitLost":        {"A Pod without an exit code was lost", pytorchJob, "ExitCode", "{}", "Created Running", []string{"master-0 Running", "worker-0 Failed lost", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
 		"ExitTTL":         {"A job that failed by its exit code is deleted in time; upstream's never is", pytorchJob, "ExitCode", "{ttlSecondsAfterFinished: 20}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1", "worker-1 Running"}, "Created (Running) Failed after=20s"},
-		"NodeLost":        {"A Pod taken away by others counts as failed; no one need delete it", pytorchJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running deleting", "worker-1 Running"}, "Created Restarting restarts=1"},
+		"NodeLost":        {"A Pod taken away by others counts as failed; no one need delete it", pytorchJob, "OnFailure", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running deleting", "worker-1 Running"}, "Created Restarting restarts=1 awaited=j-worker-0"},
 		"NodeLostNever":   {"With Never that is the end", pytorchJob, "Never", "{}", "Created Running", []string{"master-0 Running", "worker-0 Running deleting", "worker-1 Running"}, "Created (Running) Failed"},
 		"PendingTaken":    {"A Pod that never ran has not failed", pytorchJob, "Never", "{}", "Created", []string{"master-0 Pending", "worker-0 Pending deleting", "worker-1 Pending"}, "Created"},
 		"Dynamic":         {"A TFJob with dynamic workers goes on without those that failed", dynamicJob, "Never", "{}", "Created Running", []string{"ps-0 Running", "worker-0 Running", "worker-1 Failed 1"}, "Created Running"},
@@ -74,12 +85,12 @@ func TestDecide(t *testing.T) {
 		"GangWaits":       {"None begins before the last of the earlier run is gone", pytorchJob, "OnFailure", "{restartScope: Job}", "Created Restarting restarts=1", []string{"worker-1 Running leaving deleting"}, "Created Restarting restarts=1"},
 		"GangAgain":       {"Then all begin", pytorchJob, "OnFailure", "{restartScope: Job}", "Created Restarting restarts=1", nil, "Created Restarting create=master-0,worker-0,worker-1 restarts=1"},
 		"Limit0":          {"No retries: the first failure is the end", pytorchJob, "ExitCode", "{backoffLimit: 0}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created (Running) Failed"},
-		"Limit1":          {"One retry", pytorchJob, "ExitCode", "{backoffLimit: 1}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1"},
+		"Limit1":          {"One retry", pytorchJob, "ExitCode", "{backoffLimit: 1}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=1 awaited=j-worker-0"},
 		"Limit1Used":      {"The second failure is the end, also by exit code, where upstream retries for ever", pytorchJob, "ExitCode", "{backoffLimit: 1}", "Created Running restarts=1", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Running"}, "Created (Running) Failed restarts=1"},
 		"LimitTwo":        {"Two failures at once are two tries", pytorchJob, "ExitCode", "{backoffLimit: 1}", "Created Running", []string{"master-0 Running", "worker-0 Failed 137", "worker-1 Failed 137"}, "Created (Running) Failed"},
 		"LimitInPlace":    {"What the kubelet restarts counts too", pytorchJob, "OnFailure", "{backoffLimit: 2}", "Created Running", []string{"master-0 Running restarts=1", "worker-0 Running restarts=1", "worker-1 Running"}, "Created Running"},
 		"LimitInPlaceMet": {"Over all replicas", pytorchJob, "OnFailure", "{backoffLimit: 2}", "Created Running", []string{"master-0 Running restarts=1", "worker-0 Running restarts=2", "worker-1 Running"}, "Created (Running) Failed"},
-		"LimitKept":       {"What was restarted in place is not forgotten with its Pod", pytorchJob, "OnFailure", "{backoffLimit: 5}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1 restarts=3", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=4"},
+		"LimitKept":       {"What was restarted in place is not forgotten with its Pod", pytorchJob, "OnFailure", "{backoffLimit: 5}", "Created Running", []string{"master-0 Running", "worker-0 Failed 1 restarts=3", "worker-1 Running"}, "Created Restarting delete=worker-0 restarts=4 awaited=j-worker-0"},
 		"Deadline":        {"Someone looks when the time is over", pytorchJob, "Never", "{activeDeadlineSeconds: 90}", "Created Running", []string{"master-0 Running", "worker-0 Running", "worker-1 Running"}, "Created Running after=30s"},
 		"DeadlineOver":    {"The time is over", pytorchJob, "Never", "{activeDeadlineSeconds: 60}", "Created Running", []string{"master-0 Running", "worker-0 Running", "worker-1 Running"}, "Created (Running) Failed"},
 		"DeadlineClean":   {"What runs goes by the policy", pytorchJob, "Never", "{activeDeadlineSeconds: 60, cleanPodPolicy: Running}", "Created Running", []string{"master-0 Running", "worker-0 Pending", "worker-1 Succeeded 0"}, "Created (Running) Failed delete=master-0,worker-0"},
@@ -123,6 +134,10 @@ func setState(t *testing.T, job v1.Job, state string) {
 		switch {
 		case word == "restarts=1":
 			s.Restarts = 1
+		case word == "begun", word == "begun=1", word == "succeeded=1":
+			setBegun(job, word)
+		case strings.HasPrefix(word, "awaited="):
+			s.AwaitedReplicas = append(s.AwaitedReplicas, strings.TrimPrefix(word, "awaited="))
 		case falsely:
 			s.Conditions = append(s.Conditions, v1.JobCondition{Type: v1.JobConditionType(name), Status: corev1.ConditionFalse})
 		default:
@@ -132,6 +147,29 @@ func setState(t *testing.T, job v1.Job, state string) {
 	}
 	if s.IsFinished() && !s.Is(v1.JobFailed) {
 		s.CompletionTime = &then // upstream leaves it out at some failures
+	}
+}
+
+// setBegun says which replicas had begun, or succeeded: all, or the first.
+func setBegun(job v1.Job, word string) {
+	s := job.State()
+	if s.ReplicaStatuses == nil {
+		s.ReplicaStatuses = map[v1.ReplicaType]*v1.ReplicaStatus{}
+	}
+	for name, spec := range job.Replicas() {
+		counts := s.ReplicaStatuses[name]
+		if counts == nil {
+			counts = &v1.ReplicaStatus{}
+			s.ReplicaStatuses[name] = counts
+		}
+		switch word {
+		case "begun":
+			counts.Begun = *spec.Replicas
+		case "begun=1":
+			counts.Begun = 1
+		default:
+			counts.Succeeded = 1
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // failure is a replica that failed and is not yet dealt with.
 type failure struct {
 	replica Replica
-	pod     *corev1.Pod
+	pod     *corev1.Pod // nil: it is gone
 }
 
 // failures returns the replicas that failed and are to be restarted, in the
@@ -25,6 +26,11 @@ func (d *decision) failures() []failure {
 	for r, p := range d.pods {
 		if hasFailed(p) && d.retryable(r, p) {
 			all = append(all, failure{r, p})
+		}
+	}
+	for _, r := range d.missing {
+		if d.retryable(r, nil) {
+			all = append(all, failure{r, nil})
 		}
 	}
 	types := d.job.Traits().Types
@@ -49,6 +55,9 @@ const unknownExit = 0xbeef
 
 // exitCode is the exit code of the container that trains.
 func (d *decision) exitCode(p *corev1.Pod) int32 {
+	if p == nil {
+		return unknownExit
+	}
 	name := d.job.Traits().Container
 	if main := d.job.Traits().Main(&p.Spec); main != nil {
 		name = main.Name
@@ -80,6 +89,11 @@ func (d *decision) hopeless() string {
 		failed := 0
 		for r, p := range d.pods {
 			if r.Type == t && hasFailed(p) && !d.retryable(r, p) {
+				failed++
+			}
+		}
+		for _, r := range d.missing {
+			if r.Type == t && !d.retryable(r, nil) {
 				failed++
 			}
 		}
@@ -123,22 +137,26 @@ func inPlace(p *corev1.Pod) int32 {
 // restart replaces the replicas that failed, or all of them.
 func (d *decision) restart(failed []failure) {
 	for _, f := range failed {
+		if f.pod == nil {
+			d.tell(true, "PodLost", "Pod: %s.%s is gone, and nobody saw its end", d.job.GetNamespace(), d.name(f.replica))
+			continue
+		}
 		d.tell(false, "ExitedWithCode", "Pod: %s.%s exited with code %d", f.pod.Namespace, f.pod.Name, d.exitCode(f.pod))
 	}
 	if d.job.Policy().RestartScope == v1.RestartJob {
 		d.status.Restarts++
-		for _, p := range d.all {
-			if !slices.Contains(d.status.LeavingPods, p.UID) {
-				d.leave(p)
-			}
-		}
-		d.surplus = nil
+		d.leave(slices.Collect(maps.Values(d.pods))...)
 		clear(d.pods)
+		d.beginAnew()
 	} else {
 		for _, f := range failed {
-			d.status.Restarts += 1 + inPlace(f.pod)
-			d.leave(f.pod)
-			delete(d.pods, f.replica)
+			d.status.Restarts++
+			d.await(f.replica)
+			if f.pod != nil {
+				d.status.Restarts += inPlace(f.pod)
+				d.leave(f.pod)
+				delete(d.pods, f.replica)
+			}
 		}
 	}
 	message := fmt.Sprintf("job %s is restarting because %s replica(s) failed.", d.job.GetName(), failed[0].replica.Type)

@@ -137,6 +137,9 @@ func summary(job v1.Job, p plan) string {
 	if s.Restarts > 0 {
 		words = append(words, fmt.Sprintf("restarts=%d", s.Restarts))
 	}
+	if len(s.AwaitedReplicas) > 0 {
+		words = append(words, "awaited="+strings.Join(s.AwaitedReplicas, ","))
+	}
 	if p.after > 0 {
 		words = append(words, "after="+p.after.String())
 	}

@@ -5,6 +5,7 @@ package trainingjob
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,12 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 	}
 	now := r.Clock.Now()
 	p := decide(r.framework, job, pods, services, now)
+	if p.lost { // the cache may only lag
+		if pods, err = r.readLive(ctx, job); err != nil {
+			return 0, err
+		}
+		p = decide(r.framework, job, pods, services, now)
+	}
 	if p.status != nil {
 		before := *job.State()
 		if err := r.write(ctx, job, p.status); err != nil {
@@ -95,6 +102,15 @@ func (r *reconciler) read(ctx context.Context, job v1.Job) ([]*corev1.Pod, []*co
 		return nil, nil, fmt.Errorf("cannot list the Services of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
 	}
 	return pointers(pods.Items), pointers(services.Items), nil
+}
+
+// readLive returns the Pods that a job controls, as the API server has them.
+func (r *reconciler) readLive(ctx context.Context, job v1.Job) ([]*corev1.Pod, error) {
+	var list corev1.PodList
+	if err := r.live.List(ctx, &list, client.InNamespace(job.GetNamespace()), client.MatchingLabels(jobLabels(job))); err != nil {
+		return nil, fmt.Errorf("cannot list the Pods of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	}
+	return slices.DeleteFunc(pointers(list.Items), func(p *corev1.Pod) bool { return !metav1.IsControlledBy(p, job) }), nil
 }
 
 func pointers[T any](items []T) []*T {
