@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,6 +81,51 @@ func TestSignalsReachTheWorker(t *testing.T) {
 	command.Wait()
 	if got := command.ProcessState.ExitCode(); got != 5 {
 		t.Errorf("exit code %d, want the worker's\n%s", got, out)
+	}
+}
+
+// TestKilledAgentsLeaveNothingForLong has agents that were killed, and one that lives, when another starts.
+func TestKilledAgentsLeaveNothingForLong(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	agent := func() (*exec.Cmd, string) {
+		told := filepath.Join(t.TempDir(), "socket")
+		command, out := start(t, "agent", "--gossip", "127.0.0.1:0", "--", "sh", "-c", "echo $DIWAN_ELASTIC >"+told+"; exec sleep 60")
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if text, _ := os.ReadFile(told); len(text) > 0 {
+				return command, filepath.Dir(strings.TrimPrefix(strings.TrimSpace(string(text)), "unix:"))
+			}
+			if time.Now().After(deadline) {
+				command.Process.Kill()
+				command.Wait()
+				t.Fatalf("the worker does not start\n%s", out)
+			}
+		}
+	}
+	killed, old := agent()
+	killed.Process.Kill()
+	killed.Wait()
+	killed, young := agent()
+	killed.Process.Kill()
+	killed.Wait()
+	_, alive := agent()
+	empty, file := filepath.Join(tmp, "diwan-elastic-1"), filepath.Join(tmp, "diwan-elastic-2")
+	if err := errors.Join(os.Mkdir(empty, 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, alive, empty, file} {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-2*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command, out := start(t, "agent", "--gossip", "127.0.0.1:0", "--", "true")
+	if err := command.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for path, want := range map[string]bool{old: false, empty: false, young: true, alive: true, file: true} {
+		if _, err := os.Stat(path); (err == nil) != want {
+			t.Errorf("%s is there: %v, want %v", path, err == nil, want)
+		}
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 
 // runWith serves one worker, whose parent it is. Signals go to the worker; the agent ends after it.
 func runWith(config agent.Config, args []string, streams Streams) (err error) {
-	dir, err := os.MkdirTemp("", "diwan-elastic-")
+	dir, err := newSocketDir()
 	if err != nil {
-		return fmt.Errorf("cannot make a directory for the socket: %w", err)
+		return err
 	}
 	defer os.RemoveAll(dir)
-	config.Socket = "unix:" + filepath.Join(dir, "agent")
+	config.Socket = "unix:" + filepath.Join(dir, socketName)
 	a, err := agent.Listen(config)
 	if err != nil {
 		return err
