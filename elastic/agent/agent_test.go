@@ -88,6 +88,11 @@ func TestSilentWorkerIsTakenOut(t *testing.T) {
 	x.peers["w0"].await("w1 came and was taken out", func(s State) bool {
 		return len(s.View.Left) == 1 && strings.HasPrefix(s.View.Left[0], "w1.")
 	})
+	for r := range x.peers["w1"].replies {
+		if r.Error != "" {
+			t.Errorf("it is told %q, and would not join anew when it comes back", r.Error)
+		}
+	}
 }
 
 func TestRefused(t *testing.T) {

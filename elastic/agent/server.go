@@ -131,12 +131,10 @@ func (s *session) member(ctx context.Context, join Join) error {
 	switch {
 	case err == nil:
 		log.Info("the worker has finished")
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded): // if it comes back it joins anew
 		log.Warn("the worker has fallen silent", "for", a.config.WorkerTimeout)
 	default:
 		log.Warn("the worker is gone", "error", err)
-	}
-	if err != nil {
 		s.write(Reply{Error: err.Error()}) // for a worker that is there still
 	}
 	detach()

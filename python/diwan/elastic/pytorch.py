@@ -11,6 +11,7 @@
                 optimizer.step()
 """
 
+import ctypes
 import datetime
 import time
 from typing import Iterable
@@ -34,20 +35,26 @@ def join(group: Group, backend: str = "gloo", timeout: float = 300.0) -> None:
         port = int(group.broadcast(str(_store.port).encode() if group.rank == 0 else b"", 0))
         if group.rank > 0:
             _store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=10))
+        group.barrier()  # all are there: that they meet does not take the whole timeout
         dist.init_process_group(backend, store=dist.PrefixStore(f"view {group.view.number}", _store), rank=group.rank,
                                 world_size=group.size, timeout=datetime.timedelta(seconds=timeout))
     except RuntimeError as error:  # dist.DistError and its kind
         raise Interrupted(f"cannot make the process group of view {group.view.number}: {error}") from error
 
 
-def leave() -> None:
-    """End the process group, without waiting for operations that others will never finish."""
+def leave(unfinished: bool = False) -> None:
+    """End the process group, without waiting for operations that others will never finish.
+
+    ``unfinished`` says that there may be such an operation.
+    """
     global _store
     if dist.is_initialized():
+        group = dist.group.WORLD
         try:
-            dist.group.WORLD._get_backend(torch.device("cpu")).abort()
+            group._get_backend(torch.device("cpu")).abort()
         except (AttributeError, RuntimeError):  # other versions and backends
-            pass
+            if unfinished:  # to delete it would be to wait for the operation
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
         dist.destroy_process_group()
     _store = None
 
@@ -69,7 +76,7 @@ def all_reduce(step, tensors: Iterable[torch.Tensor]) -> None:
         leave()
         raise Interrupted(f"a member of view {step.group.view.number} is gone: {error}") from error
     except Interrupted:
-        leave()
+        leave(unfinished=True)
         raise
     step.group.flagged, step.together = bool(flat[-1] > 0), True
     offset = 0

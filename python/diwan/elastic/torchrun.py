@@ -14,7 +14,8 @@ import sys
 from datetime import timedelta
 
 import torch.distributed as dist
-from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousHandler, RendezvousInfo, RendezvousStoreInfo, rendezvous_handler_registry
+from torch.distributed.elastic import rendezvous
+from torch.distributed.elastic.rendezvous import RendezvousClosedError, RendezvousHandler, rendezvous_handler_registry
 
 from .agent import Agent
 from .group import Group, Interrupted, Listener
@@ -36,7 +37,7 @@ class ViewRendezvous(RendezvousHandler):
     def get_backend(self) -> str:
         return "diwan"
 
-    def next_rendezvous(self) -> RendezvousInfo:
+    def next_rendezvous(self):
         if self._view is not None:
             self._agent.broken(self._view)
         while True:
@@ -50,10 +51,10 @@ class ViewRendezvous(RendezvousHandler):
                     return self._meet(group)
                 finally:
                     group.close()
-            except (Interrupted, dist.DistError):
+            except (Interrupted, RuntimeError):  # the second is of the store
                 self._agent.broken(view)
 
-    def _meet(self, group: Group) -> RendezvousInfo:
+    def _meet(self, group: Group):
         """Have the nodes share a store, which rank 0 serves."""
         host = group.view.members[0].address.rpartition(":")[0]
         if group.rank == 0:
@@ -62,7 +63,9 @@ class ViewRendezvous(RendezvousHandler):
         if group.rank > 0:
             self._store = dist.TCPStore(host, port, is_master=False, timeout=timedelta(seconds=10))
         store = dist.PrefixStore(f"view {group.view.number}", self._store)
-        return RendezvousInfo(store, group.rank, group.size, RendezvousStoreInfo.build(group.rank, store, self._host))
+        if not hasattr(rendezvous, "RendezvousInfo"):  # before PyTorch 2.4
+            return store, group.rank, group.size
+        return rendezvous.RendezvousInfo(store, group.rank, group.size, rendezvous.RendezvousStoreInfo.build(group.rank, store, self._host))
 
     def _stale(self) -> bool:
         state = self._agent.state
@@ -92,7 +95,7 @@ def main() -> None:
     from torch.distributed import run
 
     rendezvous_handler_registry.register("diwan", ViewRendezvous)
-    run.main(["--rdzv-backend=diwan", *sys.argv[1:]])
+    run.main(["--rdzv_backend=diwan", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -117,16 +117,22 @@ class Training:
 
     def _look(self) -> None:
         """Flag the group if another view is known, so that all leave it after the same step."""
+        self.group.flag = self._superseded()
+
+    def _superseded(self) -> bool:
+        """Whether there is another view than the one that a group is made of."""
         state = self._agent.state
-        self.group.flag = state is None or state.view.key != self.group.view.key
+        return state is None or state.view.key != self._view.key
 
     def _abandoned(self) -> bool:
-        """Whether to give up an operation at once: unless the view has merely grown, it cannot be finished."""
+        """Whether to give up an operation at once: unless the view has merely grown, it cannot be finished.
+
+        Of a view later than the next, it is not known whether somebody went and came back.
+        """
         state, view = self._agent.state, self._view
         if state is None or state.view.key == view.key:
             return state is None
-        return state.view.history != view.history or len(state.view.members) <= len(view.members) or not {
-            m.id for m in view.members} <= {m.id for m in state.view.members}
+        return state.view.key != (view.history, view.number + 1) or not {m.id for m in view.members} <= {m.id for m in state.view.members}
 
     def _interrupt(self) -> None:
         """Have the view that does not work replaced by another."""
@@ -146,7 +152,8 @@ class Training:
                 return False
             self._view = state.view
             try:
-                self.group = Group(state.view, state.rank, self._listener, self.timeout, self._abandoned)
+                self.group = Group(state.view, state.rank, self._listener, self.timeout, self._superseded)
+                self.group.abandoned = self._abandoned
                 self._hand_over(self.group)
                 if self.on_view:
                     self.on_view(self.group)
