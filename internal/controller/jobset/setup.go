@@ -7,17 +7,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"diwan.dev/diwan/api/jobset/v1alpha2"
+	"diwan.dev/diwan/internal/controller/children"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/workers"
 )
@@ -41,18 +38,18 @@ func DefaultConfig() Config { return Config{Clock: clock.RealClock{}, Concurrenc
 // SetupWithManager adds the reconciler to a manager. The Jobs and Services of
 // sets are in a cache of their own, which holds no others.
 func SetupWithManager(mgr manager.Manager, config Config) error {
-	children, err := newCache(mgr)
+	owns, err := children.NewCache(mgr, v1alpha2.LabelJobSetName, &batchv1.Job{}, &corev1.Service{})
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}
-	r := &Reconciler{Config: config, client: mgr.GetClient(), children: children, live: mgr.GetAPIReader()}
+	r := &Reconciler{Config: config, client: mgr.GetClient(), children: owns, live: mgr.GetAPIReader()}
 	owned := handler.OnlyControllerOwner()
 	err = builder.ControllerManagedBy(mgr).
 		Named(Name).
 		For(&v1alpha2.JobSet{}).
-		WatchesRawSource(source.Kind(children, &batchv1.Job{},
+		WatchesRawSource(source.Kind(owns, &batchv1.Job{},
 			handler.TypedEnqueueRequestForOwner[*batchv1.Job](mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, owned))).
-		WatchesRawSource(source.Kind(children, &corev1.Service{},
+		WatchesRawSource(source.Kind(owns, &corev1.Service{},
 			handler.TypedEnqueueRequestForOwner[*corev1.Service](mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha2.JobSet{}, owned))).
 		WithOptions(workers.Options(config.Concurrency)).
 		Complete(r)
@@ -60,24 +57,4 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}
 	return nil
-}
-
-// newCache is the cache of what sets own, added to the manager.
-func newCache(mgr manager.Manager) (cache.Cache, error) {
-	ofSets, err := labels.NewRequirement(v1alpha2.LabelJobSetName, selection.Exists, nil)
-	if err != nil {
-		return nil, fmt.Errorf("cannot select the Jobs of JobSets: %w", err)
-	}
-	selected := cache.ByObject{Label: labels.NewSelector().Add(*ofSets)}
-	c, err := cache.New(mgr.GetConfig(), cache.Options{
-		Scheme:           mgr.GetScheme(),
-		Mapper:           mgr.GetRESTMapper(),
-		HTTPClient:       mgr.GetHTTPClient(),
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&batchv1.Job{}: selected, &corev1.Service{}: selected},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the cache of %s: %w", Name, err)
-	}
-	return c, mgr.Add(c)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,11 +18,12 @@ import (
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
-// ensure makes sure of a job's objects beside Pods and Services. They are not
-// watched: what was written is remembered, and written again only when it
-// changes, or once after a restart of the process.
+// ensure makes sure of a job's objects beside Pods and Services. What was written
+// is remembered, and written again only when it changes, when one of them was
+// deleted, or once after a restart of the process.
 func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Object) error {
 	for _, obj := range objects {
+		label(job, obj)
 		text, err := json.Marshal(obj)
 		if err != nil {
 			return fmt.Errorf("cannot encode %T %s: %w", obj, obj.GetName(), err)
@@ -56,6 +58,9 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 	if !metav1.IsControlledBy(have, job) {
 		r.Events.Warning(job, "ErrResourceExists", "Resource %q of Kind %q already exists and is not managed by %s", obj.GetName(), kind, job.Traits().Kind)
 		return fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
+	}
+	if equality.Semantic.DeepDerivative(obj, have) {
+		return nil
 	}
 	obj.SetResourceVersion(have.GetResourceVersion())
 	if err := r.client.Update(ctx, obj); err != nil {

@@ -54,6 +54,10 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			return fmt.Errorf("cannot set up %s: %w", Name, err)
 		}
 	}
+	owned, err := newOwnedCache(mgr)
+	if err != nil {
+		return fmt.Errorf("cannot set up %s: %w", Name, err)
+	}
 	for _, f := range Frameworks() {
 		job := f.New()
 		t := job.Traits()
@@ -72,13 +76,16 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			f = gang{f, config.GangScheduler}
 		}
 		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader()}
-		if err := builder.ControllerManagedBy(mgr).
+		b := builder.ControllerManagedBy(mgr).
 			Named(t.Controller).
 			For(job).
 			Owns(&corev1.Pod{}).
 			Owns(&corev1.Service{}).
-			WithOptions(workers.Options(config.Concurrency)).
-			Complete(r); err != nil {
+			WithOptions(workers.Options(config.Concurrency))
+		for _, deleted := range r.deletions(owned) {
+			b = b.WatchesRawSource(deleted)
+		}
+		if err := b.Complete(r); err != nil {
 			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
 		}
 	}
