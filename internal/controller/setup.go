@@ -36,6 +36,7 @@ import (
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/controller/deadnode"
 	"diwan.dev/diwan/internal/controller/experiment"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/suggestion"
@@ -111,6 +112,7 @@ func CacheOptions() (cache.Options, error) {
 			&corev1.Pod{}:        {Label: labels.NewSelector().Add(*ofJobs)},
 			&corev1.Service{}:    {Label: labels.NewSelector().Add(*ofJobs)},
 			&appsv1.Deployment{}: {Label: labels.NewSelector().Add(*ofServices)},
+			&corev1.Node{}:       {Transform: deadnode.Slim},
 		},
 	}, nil
 }
@@ -154,7 +156,12 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err := setupTrainingJobs(mgr, o); err != nil {
 		return err
 	}
-	return setupTrainJobs(mgr, o)
+	if err := setupTrainJobs(mgr, o); err != nil {
+		return err
+	}
+	ofNodes := deadnode.DefaultConfig()
+	ofNodes.Events = report.NewEvents(mgr.GetEventRecorder(deadnode.Name))
+	return deadnode.SetupWithManager(mgr, ofNodes)
 }
 
 // setupTrainingJobs adds the reconcilers of training jobs to a manager.
