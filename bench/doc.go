@@ -8,6 +8,8 @@
 //
 //	go run ./bench start overhead scale load many
 //
-// DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`,
-// such as --pprof 127.0.0.1:6060. ray needs a Python that has Ray Tune.
+// DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`.
+// -profile DIR has load write profiles of memory and processor after each
+// thousandth trial, -trials and -experiments make load and many shorter. ray
+// needs a Python that has Ray Tune.
 package main

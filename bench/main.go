@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -29,10 +30,20 @@ var measurements = []struct {
 	{"ray", measureRay},
 }
 
+// settings are the flags.
+var settings struct {
+	profile             string
+	trials, experiments int
+}
+
 func main() {
+	flag.StringVar(&settings.profile, "profile", "", "have load write profiles of the server to `DIR`")
+	flag.IntVar(&settings.trials, "trials", 10_000, "trials of load; fewer for a shorter run, to profile")
+	flag.IntVar(&settings.experiments, "experiments", 1000, "experiments of many")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

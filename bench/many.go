@@ -14,11 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Experiments at once, and the trials of each.
-const (
-	manyExperiments = 1000
-	manyTrials      = 2
-)
+// manyTrials are the trials of each of the experiments at once.
+const manyTrials = 2
 
 // measureMany creates many small experiments at once and tells when each was
 // done.
@@ -41,7 +38,7 @@ func measureMany(ctx context.Context) (string, error) {
 	group.Go(func() error {
 		creators, ctx := errgroup.WithContext(ctx)
 		creators.SetLimit(16)
-		for i := range manyExperiments {
+		for i := range settings.experiments {
 			e := experiment(fmt.Sprintf("many-%d", i), manyTrials, manyTrials, "echo loss=${trialParameters.x}")
 			creators.Go(func() error {
 				_, err := client.Create(ctx, e, metav1.CreateOptions{})
@@ -61,21 +58,21 @@ func measureMany(ctx context.Context) (string, error) {
 	slices.Sort(lives)
 	rows := [][]string{{"of the experiments", "have ended, after the first was created", "took, each from its own creation"}}
 	for _, share := range []int{0, 10, 50, 90, 99, 100} {
-		i := (manyExperiments - 1) * share / 100
+		i := (settings.experiments - 1) * share / 100
 		rows = append(rows, []string{fmt.Sprintf("%d %%", share), seconds(ends[i]), seconds(lives[i])})
 	}
 	return table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of processor time a trial, %.0f MB in the end.\n",
-		manyExperiments, manyTrials, (s.cpu()-before).Seconds()*1000/(manyExperiments*manyTrials), s.memory("VmRSS")), nil
+		settings.experiments, manyTrials, (s.cpu()-before).Seconds()*1000/float64(settings.experiments*manyTrials), s.memory("VmRSS")), nil
 }
 
 // followMany tells when each experiment ended, in the order in which they did:
 // since began, and since it was first seen.
 func followMany(ctx context.Context, watcher watch.Interface, began time.Time) (ends, lives []time.Duration, err error) {
 	first, over := map[string]time.Time{}, map[string]bool{}
-	for len(over) < manyExperiments {
+	for len(over) < settings.experiments {
 		select {
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("%d of %d experiments have ended: %w", len(over), manyExperiments, ctx.Err())
+			return nil, nil, fmt.Errorf("%d of %d experiments have ended: %w", len(over), settings.experiments, ctx.Err())
 		case event, ok := <-watcher.ResultChan():
 			object, is := event.Object.(*unstructured.Unstructured)
 			if !ok || !is {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -30,9 +29,9 @@ func measureRay(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer end()
-	program := filepath.Join(s.home, "program")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./bench/program").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build the program of the trials: %w\n%s", err, out)
+	program, err := s.buildProgram(ctx)
+	if err != nil {
+		return "", err
 	}
 	before := s.cpu()
 	took, err := s.tune(ctx, experiment("beside-ray", rayTrials, rayParallel, "exec "+program+" ${trialParameters.x}"), nil)

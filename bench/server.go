@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -23,18 +25,19 @@ import (
 type server struct {
 	home   string
 	cmd    *exec.Cmd
+	config *rest.Config
 	client dynamic.Interface
 	ready  time.Duration
 }
 
-// newServer runs `diwan up` on a new home. end stops it, if it still runs, and
+// newServer runs `diwan up` with arguments on a new home. end stops it, if it still runs, and
 // removes the home.
-func newServer(ctx context.Context) (s *server, end func(), err error) {
+func newServer(ctx context.Context, arguments ...string) (s *server, end func(), err error) {
 	home, err := os.MkdirTemp("", "diwan-bench-")
 	if err != nil {
 		return nil, nil, err
 	}
-	if s, err = startServer(ctx, home); err != nil {
+	if s, err = startServer(ctx, home, arguments...); err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(home))
 	}
 	return s, func() {
@@ -44,8 +47,9 @@ func newServer(ctx context.Context) (s *server, end func(), err error) {
 }
 
 // startServer runs `diwan up` on home and returns when it says that it is ready.
-func startServer(ctx context.Context, home string) (*server, error) {
-	s := &server{home: home, cmd: exec.CommandContext(ctx, cmp.Or(os.Getenv("DIWAN"), "bin/diwan"), append([]string{"up", "--home", home}, strings.Fields(os.Getenv("DIWAN_UP"))...)...)}
+func startServer(ctx context.Context, home string, arguments ...string) (*server, error) {
+	arguments = slices.Concat([]string{"up", "--home", home}, arguments, strings.Fields(os.Getenv("DIWAN_UP")))
+	s := &server{home: home, cmd: exec.CommandContext(ctx, cmp.Or(os.Getenv("DIWAN"), "bin/diwan"), arguments...)}
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
@@ -70,12 +74,11 @@ func startServer(ctx context.Context, home string) (*server, error) {
 	if s.ready == 0 {
 		return nil, fmt.Errorf("diwan up ended before it was ready: %w", s.cmd.Wait())
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", home+"/kubeconfig")
-	if err != nil {
+	if s.config, err = clientcmd.BuildConfigFromFlags("", home+"/kubeconfig"); err != nil {
 		return nil, err
 	}
-	config.QPS = -1
-	s.client, err = dynamic.NewForConfig(config)
+	s.config.QPS = -1
+	s.client, err = dynamic.NewForConfig(s.config)
 	return s, err
 }
 
