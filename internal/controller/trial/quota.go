@@ -29,7 +29,7 @@ func (r *Reconciler) turnedAway(ctx context.Context, t *v1beta1.Trial, err error
 
 // waitForRoom holds a trial until its namespace's quota has room.
 func (r *Reconciler) waitForRoom(ctx context.Context, t *v1beta1.Trial, why string) (time.Duration, error) {
-	if err := r.watch.quotas(ctx, r.onQuota()); err != nil {
+	if _, err := r.watch.quotas(ctx, r.onQuota()); err != nil {
 		return 0, err
 	}
 	r.line.join(client.ObjectKeyFromObject(t))
@@ -75,6 +75,9 @@ func (r *Reconciler) starved(ctx context.Context, run client.Object) string {
 	if s.Active+s.Succeeded+s.Failed > 0 || s.Terminating != nil && *s.Terminating > 0 {
 		return ""
 	}
+	if unlimited, err := r.unlimited(ctx, job.Namespace); err != nil || unlimited {
+		return "" // the events of a busy namespace are many
+	}
 	var events corev1.EventList
 	err := r.live.List(ctx, &events, client.InNamespace(job.Namespace), client.MatchingFieldsSelector{Selector: fields.Set{
 		"involvedObject.uid": string(job.UID), "reason": "FailedCreate",
@@ -88,4 +91,17 @@ func (r *Reconciler) starved(ctx context.Context, run client.Object) string {
 		}
 	}
 	return ""
+}
+
+// unlimited reports whether a namespace is known to have no quota.
+func (r *Reconciler) unlimited(ctx context.Context, namespace string) (bool, error) {
+	watched, err := r.watch.quotas(ctx, r.onQuota())
+	if err != nil || !watched {
+		return false, err
+	}
+	var quotas corev1.ResourceQuotaList
+	if err := r.client.List(ctx, &quotas, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return false, err
+	}
+	return len(quotas.Items) == 0, nil
 }

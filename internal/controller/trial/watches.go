@@ -40,7 +40,7 @@ type watches struct {
 
 	mu      sync.Mutex
 	watched map[schema.GroupVersionKind]bool
-	quota   bool // quotas are watched, or may not be
+	quota   *bool // whether quotas are watched or may not be; nil while nobody asked
 	blocked map[schema.GroupVersionKind]finding
 }
 
@@ -161,25 +161,25 @@ func (w *watches) allowed(ctx context.Context, resource schema.GroupVersionResou
 	return true, nil
 }
 
-// quotas begins to watch ResourceQuotas, where that is permitted: only a cluster
-// in which a trial met one needs it.
-func (w *watches) quotas(ctx context.Context, handler handler.TypedEventHandler[*corev1.ResourceQuota, reconcile.Request]) error {
+// quotas begins to watch ResourceQuotas, and says whether that is permitted:
+// only a cluster in which a trial may have met one needs it.
+func (w *watches) quotas(ctx context.Context, handler handler.TypedEventHandler[*corev1.ResourceQuota, reconcile.Request]) (watched bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.quota {
-		return nil
+	if w.quota != nil {
+		return *w.quota, nil
 	}
 	allowed, err := w.allowed(ctx, corev1.SchemeGroupVersion.WithResource("resourcequotas"), "list", "watch")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if allowed {
 		if err := w.controller.Watch(source.Kind(w.manager.GetCache(), &corev1.ResourceQuota{}, handler)); err != nil {
-			return fmt.Errorf("cannot watch quotas: %w", err)
+			return false, fmt.Errorf("cannot watch quotas: %w", err)
 		}
 	}
-	w.quota = true
-	return nil
+	w.quota = &allowed
+	return allowed, nil
 }
 
 func kindMissing(kind schema.GroupVersionKind) *obstacle {
