@@ -98,7 +98,6 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	}
 	next.Status.LastReconcileTime = &now
 	if err := r.client.Status().Update(ctx, next); err != nil {
-		r.forget(s.UID) // its history is ahead of what is stored
 		return fmt.Errorf("cannot write the status of suggestion %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	r.writes.Wrote(s.ResourceVersion, next)
@@ -187,13 +186,13 @@ func (r *Reconciler) trials(ctx context.Context, namespace string) trialOf {
 	}
 }
 
-// session returns the session that stands at s's count, a new one if the one
-// in memory does not.
+// session returns the session that continues from s's count, a new one if the
+// one in memory does not.
 func (r *Reconciler) session(ctx context.Context, e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) (*session, error) {
 	r.mu.Lock()
 	x := r.sessions[s.UID]
 	r.mu.Unlock()
-	if x != nil && x.history.Len() == int(s.Status.SuggestionCount) {
+	if x != nil && x.continues(int(s.Status.SuggestionCount)) {
 		return x, nil
 	}
 	sources, err := r.sources(ctx, e, s.Status.SuggestionCount > 0)

@@ -35,6 +35,16 @@ type session struct {
 	indices map[string]int
 	// pending are the indices whose result the history does not have.
 	pending []int
+	// made are the newest suggestions of the history: they may not be stored yet.
+	made []v1beta1.TrialAssignment
+}
+
+// continues reports whether the session can go on from a status that has count
+// suggestions: it stands there, or is ahead of it by some that were made and
+// could not be stored.
+func (x *session) continues(count int) bool {
+	ahead := x.history.Len() - count
+	return ahead >= 0 && ahead <= len(x.made)
 }
 
 // trialOf returns the trial of a name, or nil.
@@ -159,23 +169,35 @@ func outcome(t *v1beta1.Trial) optimize.Result {
 }
 
 // extend makes suggestions until there are as many as requested, and writes
-// them into a status that stands where the session does. rules are those by
-// which their trials are stopped early.
+// them into a status from which the session continues: first those that were
+// made before. rules are those by which the trials of new ones are stopped early.
 func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
-	for status.SuggestionCount < requests {
-		point, err := x.next(ctx)
-		if err != nil {
-			return err
+	x.made = x.made[len(x.made)-(x.history.Len()-int(status.SuggestionCount)):]
+	for i := 0; status.SuggestionCount < requests; i++ {
+		if i == len(x.made) {
+			if err := x.add(ctx, rules, name); err != nil {
+				return err
+			}
 		}
-		index := x.history.Add(point)
-		x.pending = append(x.pending, index)
-		x.indices[name(index)] = index
-		status.Suggestions = append(status.Suggestions, v1beta1.TrialAssignment{
-			Name: name(index), ParameterAssignments: searchspace.Assignments(point),
-			EarlyStoppingRules: rules, Labels: writeLabels(point.Labels(), name),
-		})
+		status.Suggestions = append(status.Suggestions, *x.made[i].DeepCopy())
 		status.SuggestionCount++
 	}
+	return nil
+}
+
+// add makes a suggestion.
+func (x *session) add(ctx context.Context, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
+	point, err := x.next(ctx)
+	if err != nil {
+		return err
+	}
+	index := x.history.Add(point)
+	x.pending = append(x.pending, index)
+	x.indices[name(index)] = index
+	x.made = append(x.made, v1beta1.TrialAssignment{
+		Name: name(index), ParameterAssignments: searchspace.Assignments(point),
+		EarlyStoppingRules: rules, Labels: writeLabels(point.Labels(), name),
+	})
 	return nil
 }
 

@@ -387,3 +387,36 @@ func TestPrune(t *testing.T) {
 		t.Errorf("prune() of a short list = %v", got)
 	}
 }
+
+// TestSuggestionsThatCouldNotBeStored are offered again, and count once.
+func TestSuggestionsThatCouldNotBeStored(t *testing.T) {
+	t.Parallel()
+	e, stored := search("random")
+	x, err := resume(e, stored, noTrial, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := stored.DeepCopy()
+	if err := x.extend(t.Context(), &lost.Status, 3, nil, nameOf); err != nil {
+		t.Fatal(err)
+	}
+	for _, requests := range []int32{2, 2, 5} { // some of them, none, and the last with new ones
+		if !x.continues(int(stored.Status.SuggestionCount)) {
+			t.Fatalf("the session does not go on from %d suggestions", stored.Status.SuggestionCount)
+		}
+		if err := x.extend(t.Context(), &stored.Status, requests, nil, nameOf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(lost.Status.Suggestions, stored.Status.Suggestions[:3]); diff != "" {
+		t.Errorf("the stored suggestions are not those that were made (-made +stored):\n%s", diff)
+	}
+	if stored.Status.SuggestionCount != 5 || x.history.Len() != 5 {
+		t.Errorf("%d suggestions are stored and %d in the history, want 5", stored.Status.SuggestionCount, x.history.Len())
+	}
+	for _, count := range []int{1, 6} {
+		if x.continues(count) {
+			t.Errorf("the session goes on from %d suggestions, of which it knows nothing", count)
+		}
+	}
+}
