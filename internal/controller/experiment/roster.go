@@ -171,15 +171,14 @@ func (g *group) has(name string) bool {
 // newestActive returns up to n active trials that are not being deleted, the
 // newest first.
 func (g *group) newestActive(n int) []*v1beta1.Trial {
-	var active []row
-	for _, row := range g.rows {
-		if row.state.active() && !row.ending && row.trial != nil {
-			active = append(active, row)
+	active := newest{most: n}
+	for i := range slices.Backward(g.rows) {
+		if row := &g.rows[i]; row.state.active() && !row.ending && row.trial != nil {
+			active.add(row)
 		}
 	}
-	slices.SortFunc(active, newestFirst)
-	trials := make([]*v1beta1.Trial, 0, min(n, len(active)))
-	for _, row := range active[:min(n, len(active))] {
+	var trials []*v1beta1.Trial
+	for _, row := range active.sorted() {
 		trials = append(trials, row.trial)
 	}
 	return trials
@@ -188,21 +187,50 @@ func (g *group) newestActive(n int) []*v1beta1.Trial {
 // lists returns the names of the newest trials in each state, at most keep of
 // each, the oldest of them first.
 func (g *group) lists(keep int) [states][]string {
-	var of [states][]row
-	for _, row := range g.rows {
-		of[row.state] = append(of[row.state], row)
+	var of [states]newest
+	for i := range slices.Backward(g.rows) {
+		row := &g.rows[i]
+		of[row.state].most = keep
+		of[row.state].add(row)
 	}
 	var names [states][]string
 	for s := range of {
-		slices.SortFunc(of[s], newestFirst)
-		for _, row := range slices.Backward(of[s][:min(keep, len(of[s]))]) {
+		for _, row := range slices.Backward(of[s].sorted()) {
 			names[s] = append(names[s], row.name)
 		}
 	}
 	return names
 }
 
-func newestFirst(a, b row) int {
+// newest gathers the newest of many rows. It is quick where they come newest
+// first, as they mostly do.
+type newest struct {
+	most int // how many to keep
+	rows []*row
+	last *row // what is older is not among the newest; nil while that is open
+}
+
+func (n *newest) add(r *row) {
+	if n.most == 0 || n.last != nil && newestFirst(r, n.last) > 0 {
+		return
+	}
+	n.rows = append(n.rows, r)
+	if len(n.rows) >= 2*n.most {
+		n.sorted()
+	}
+}
+
+// sorted returns the newest rows, the newest first.
+func (n *newest) sorted() []*row {
+	slices.SortFunc(n.rows, newestFirst)
+	if len(n.rows) >= n.most && n.most > 0 {
+		n.rows = n.rows[:n.most]
+		n.last = n.rows[n.most-1]
+	}
+	return n.rows
+}
+
+func newestFirst(a, b *row) int {
 	return cmp.Or(cmp.Compare(b.index, a.index), cmp.Compare(b.name, a.name))
 }
 

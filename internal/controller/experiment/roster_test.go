@@ -122,8 +122,13 @@ func TestRosterEqualsRecount(t *testing.T) {
 					if got.counts != want || got.total() != len(model) {
 						t.Fatalf("counts %v, want %v", got.counts, want)
 					}
-					if diff := cmp.Diff(names, g.lists(100)); diff != "" {
-						t.Fatalf("lists: -want, +got:\n%s", diff)
+					for _, keep := range []int{100, 2} {
+						for s := range names {
+							names[s] = names[s][max(0, len(names[s])-keep):]
+						}
+						if diff := cmp.Diff(names, g.lists(keep)); diff != "" {
+							t.Fatalf("lists(%d): -want, +got:\n%s", keep, diff)
+						}
 					}
 				})
 			},

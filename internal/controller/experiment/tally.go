@@ -48,7 +48,7 @@ func (g *group) tally(o *v1beta1.ObjectiveSpec) tally {
 func (g *group) beats(i, j int, goal v1beta1.ObjectiveType) bool {
 	a, b := &g.rows[i], &g.rows[j]
 	if a.score == b.score {
-		return (newestFirst(*a, *b) < 0) == (a.score.Kind == objective.Text)
+		return (newestFirst(a, b) < 0) == (a.score.Kind == objective.Text)
 	}
 	return a.score.Better(b.score, goal)
 }
