@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -42,13 +43,16 @@ func measureLoad(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	profiling, ctx := errgroup.WithContext(ctx)
+	if err := profiles.take(ctx, "start"); err != nil {
+		return "", err
+	}
+	profiling, running := errgroup.WithContext(ctx)
 	l := load{server: s, trials: settings.trials, last: time.Now(), lastCPU: s.cpu()}
 	took, err := s.tune(ctx, experiment("load", l.trials, loadParallel, "exec "+program+" ${trialParameters.x}"), func(e *unstructured.Unstructured) error {
 		told, err := l.see(ctx, e)
 		if told && l.done < int64(l.trials) {
 			name := strconv.Itoa(len(l.rows) * loadPart)
-			profiling.Go(func() error { return profiles.take(ctx, name) })
+			profiling.Go(func() error { return profiles.take(running, name) })
 		}
 		return err
 	})
@@ -59,9 +63,12 @@ func measureLoad(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := errors.Join(profiling.Wait(), profiles.take(ctx, "end")); err != nil {
+		return "", err
+	}
 	head := []string{"trials done", "trials/s", "processor time a trial", "memory", "of it of files", "live on the heap", "Experiment", "Suggestion"}
 	return table(append([][]string{head}, l.rows...)) + fmt.Sprintf("\n%d trials, %d in parallel, of a program that takes 100 ms and prints ten metric lines, in %s: %.0f trials/s.\n\n%s",
-		l.trials, loadParallel, took.Round(time.Second), float64(l.trials)/took.Seconds(), requestTable(before, after, l.trials)), profiling.Wait()
+		l.trials, loadParallel, took.Round(time.Second), float64(l.trials)/took.Seconds(), requestTable(before, after, l.trials)), nil
 }
 
 // load is a load that runs.

@@ -17,7 +17,7 @@ import (
 // tell too, and each costs as much as a step of a trial. These are a rate per
 // second, and what may come at once; what is beyond is dropped. Warnings pass.
 const (
-	normalEventRate  = 5
+	normalEventRate  = 1
 	normalEventBurst = 50
 )
 

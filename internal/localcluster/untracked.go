@@ -14,7 +14,7 @@ import (
 const untrackedName = "DiwanUntracked"
 
 // untracked is an admission plugin that creates what the cluster's own parts
-// create in passing (Jobs, Pods, Trials, events) without managed fields. Nobody
+// create in passing (Jobs, Pods, Suggestions, Trials, events) without managed fields. Nobody
 // applies such objects, and to track who set which field of them took a tenth
 // of the processor time of a trial and makes the objects larger. The API server
 // does not track an object later that was created so; a server-side apply to
@@ -38,7 +38,7 @@ func (untracked) Handles(operation admission.Operation) bool { return operation 
 // Admit implements admission.MutationInterface.
 func (u untracked) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	switch a.GetResource().Resource {
-	case "jobs", "pods", "trials", "events":
+	case "jobs", "pods", "suggestions", "trials", "events":
 	default:
 		return nil
 	}

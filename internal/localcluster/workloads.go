@@ -117,7 +117,7 @@ func newWorkloads(config *rest.Config) (*workloads, error) {
 		config:    config,
 		client:    client,
 		shared:    informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(withoutManagedFields)),
-		metadata:  metadatainformer.NewSharedInformerFactoryWithOptions(meta, 0, metadatainformer.WithTransform(withoutManagedFields)),
+		metadata:  metadatainformer.NewSharedInformerFactoryWithOptions(meta, 0, metadatainformer.WithTransform(onlyBelonging)),
 		discovery: client.Discovery(),
 		mapper:    restmapper.NewDeferredDiscoveryRESTMapper(disc),
 		started:   make(chan struct{}),
@@ -144,7 +144,18 @@ func withoutManagedFields(obj any) (any, error) {
 	return obj, nil
 }
 
-var _ cache.TransformFunc = withoutManagedFields
+// onlyBelonging keeps of an object's metadata what the garbage collector and
+// quotas read: what it is and to whom it belongs. It is kept of each trial.
+func onlyBelonging(obj any) (any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+		accessor.SetLabels(nil)
+		accessor.SetAnnotations(nil)
+	}
+	return obj, nil
+}
+
+var _, _ cache.TransformFunc = withoutManagedFields, onlyBelonging
 
 func (w *workloads) add(run func(context.Context)) { w.run = append(w.run, run) }
 

@@ -28,7 +28,7 @@ type Events struct {
 // Budgets of events, each a rate per second and what may come at once. Fifty
 // suffice for an experiment of a dozen trials, whatever its speed.
 const (
-	normalRate, normalBurst   = 5, 50
+	normalRate, normalBurst   = 1, 50
 	warningRate, warningBurst = 20, 200
 	noteLimit                 = 1024 // bytes that the events API accepts
 )
