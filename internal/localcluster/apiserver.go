@@ -76,7 +76,9 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 	}
 	if err := flags.Parse([]string{
 		"--etcd-servers=" + etcd,
-		"--etcd-compaction-interval=2m",
+		// Storage grows to what is written in two intervals; watches that resume
+		// after longer begin again with a list.
+		"--etcd-compaction-interval=1m",
 		// Lists of the past, for which each change keeps a copy of the index.
 		"--feature-gates=ListFromCacheSnapshot=false",
 		"--etcd-count-metric-poll-period=0",

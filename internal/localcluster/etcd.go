@@ -58,6 +58,8 @@ func startEtcd(ctx context.Context, dir, logFile string) (*etcdServer, error) {
 	cfg.WarningApplyDuration, cfg.WarningUnaryRequestDuration = slowRequest, slowRequest
 	// kube-apiserver compacts the history itself; the log needs no long tail.
 	cfg.SnapshotCount = 10_000
+	// Nor does another member need to catch up: entries are kept in memory for that.
+	cfg.SnapshotCatchUpEntries = 100
 
 	server, err := embed.StartEtcd(cfg)
 	if err != nil {
