@@ -156,7 +156,7 @@ func buildAPIServer(opts options.CompletedOptions, tokens tokens) (run func(cont
 		return nil, nil, err
 	}
 	disableDefaults(config)
-	disableTrialCache(config)
+	disableCaches(config)
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, nil, err

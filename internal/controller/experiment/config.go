@@ -24,7 +24,7 @@ type Config struct {
 	Creations int
 	// StatusInterval is the least time between two writes of counts and lists
 	// to one experiment's status; a change of condition does not wait.
-	// Default 200 ms: people do not read faster.
+	// Default 500 ms: people do not read faster.
 	StatusInterval time.Duration
 	// AskInterval is how long a request for fewer suggestions than an eighth
 	// of parallelTrialCount waits for company. Default 100 ms. Experiments with
@@ -38,7 +38,7 @@ func DefaultConfig() Config {
 		Clock:          clock.RealClock{},
 		Concurrency:    4,
 		Creations:      8,
-		StatusInterval: 200 * time.Millisecond,
+		StatusInterval: 500 * time.Millisecond,
 		AskInterval:    100 * time.Millisecond,
 	}
 }
