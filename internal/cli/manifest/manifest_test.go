@@ -40,6 +40,8 @@ func TestParse(t *testing.T) {
 		"NoName":        {reason: "Nothing can be applied without a name", in: "apiVersion: v1\nkind: A\nmetadata: {}\n", err: "metadata.name is missing"},
 		"NumberAsName":  {reason: "YAML reads 123 as a number", in: "apiVersion: v1\nkind: A\nmetadata: {name: 123}\n", err: "metadata.name must be text, not a number (123): put it in quotes"},
 		"Twice":         {reason: "A key given twice hides a mistake", in: "---\napiVersion: v1\nkind: A\nkind: B\n", err: `line 4: key "kind" already set`},
+		"Overridden":    {reason: "What << brings may be given another value", in: "apiVersion: v1\nkind: A\nmetadata:\n  <<: {name: a}\n  name: b\n", want: []string{"A/b document 1 line 1"}},
+		"TwiceBeside":   {reason: "But no key is given twice beside it", in: "apiVersion: v1\nkind: A\nmetadata:\n  <<: {name: a}\n  name: b\n  name: c\n", err: "line 6"},
 		"Tab":           {reason: "The line is counted from the start of the file", in: "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\nb:\n\tc: 1\n", err: "line 6"},
 		"Text":          {reason: "A text is not an object", in: "hello\n", err: "must be an object with apiVersion and kind, not text"},
 		"ItemsNoObject": {reason: "A List holds objects", in: "kind: List\napiVersion: v1\nitems: [1]\n", err: "items[0] must be an object"},

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
@@ -37,6 +38,9 @@ func Parse(data []byte, source Source) ([]Object, error) {
 // parseDocument returns the objects of one document: one, or the items of a List.
 func parseDocument(doc document, source Source) ([]Object, error) {
 	text, err := yaml.YAMLToJSONStrict(doc.text)
+	if err != nil && overrides(doc.text) {
+		text, err = yaml.YAMLToJSON(doc.text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse %s: %s", source, explain(err, doc.line))
 	}
@@ -52,6 +56,13 @@ func parseDocument(doc document, source Source) ([]Object, error) {
 		return nil, fmt.Errorf("cannot parse %s: a document must be an object with apiVersion and kind, not %s", source, describe(content))
 	}
 	return objectsOf(&unstructured.Unstructured{Object: fields}, source)
+}
+
+// overrides reports whether no key is given twice, but for those that <<, which comes first, brings
+// and that are given another value: what the strict reader of YAML takes for an error.
+func overrides(text []byte) bool {
+	var content any
+	return yamlv3.Unmarshal(text, &content) == nil
 }
 
 // objectsOf checks an object's head and replaces a List by its items.
