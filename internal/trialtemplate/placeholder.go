@@ -59,10 +59,16 @@ func cutName(rest string) (name, after string, ok bool) {
 // Katib's examples for architectures.
 var quotedArgument = regexp.MustCompile(`^(--?[\w.-]+=)"(\$\{trialParameters\.[^}"]+\})"$`)
 
+// quotedObject is an argument that is a JSON object in quotes for a shell, as
+// Katib's SDK writes those that tune language models.
+var quotedObject = regexp.MustCompile(`^'(\{[^']*\})'$`)
+
 // unquote takes away the quotes around a placeholder that is the whole value of
-// an argument. Katib runs every trial by a shell, which does that; here there
-// is none.
-func unquote(text string) string { return quotedArgument.ReplaceAllString(text, "$1$2") }
+// an argument, and around an object. Katib runs every trial by a shell, which
+// does that; here there is none.
+func unquote(text string) string {
+	return quotedObject.ReplaceAllString(quotedArgument.ReplaceAllString(text, "$1$2"), "$1")
+}
 
 // values are those of placeholders by name.
 type values map[string]value

@@ -91,6 +91,8 @@ func TestRenderTree(t *testing.T) {
 			kind + `args: ['--a="1"', '-b="1"']`, ""},
 		{"but no other quotes", kind + `args: ['run --a="${trialParameters.a}"', '--a="${trialParameters.a} "', '"${trialParameters.a}"']`, uses("a=x"), gives("x=1"),
 			kind + `args: ['run --a="1"', '--a="1 "', '"1"']`, ""},
+		{"an object's quotes for a shell are taken away", kind + `args: ['''{"a": "${trialParameters.a}"}''', '''{}''']`, uses("a=x"), gives("x=1"),
+			kind + `args: ['{"a": "1"}', '{}']`, ""},
 		{"names may have any character but braces", kind + `s: ${trialParameters.a<&> b.c$d[0]}`, uses("a<&> b.c$d[0]=x"), gives("x=1"), kind + `s: "1"`, ""},
 		{"a value is not a template", kind + `s: ${trialParameters.a} ${trialParameters.b}`, uses("a=x", "b=y"), gives("x=${trialParameters.b}", "y=1"),
 			kind + `s: "${trialParameters.b} 1"`, ""},
