@@ -140,11 +140,13 @@ spec:
 		}
 		return nil
 	})
-	logs, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", "retried-worker-0", "pytorch", "*.log"))
-	if len(logs) == 0 {
-		t.Fatal("the log of a Pod that was cleaned up is gone")
-	}
-	if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "rank 1") {
-		t.Errorf("the log of a Pod that was cleaned up is %q (%v)", text, err)
+	for _, run := range []string{"pytorch", "pytorch.previous"} {
+		logs, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", "retried-worker-0", run, "*.log"))
+		if len(logs) == 0 {
+			t.Fatal("the log of a Pod that was cleaned up is gone: " + run)
+		}
+		if text, err := os.ReadFile(logs[0]); err != nil || !strings.Contains(string(text), "rank 1") {
+			t.Errorf("the log of a Pod that was cleaned up is %q (%v)", text, err)
+		}
 	}
 }

@@ -29,7 +29,8 @@ type Config struct {
 	// Dir is the node's state, an absolute path that one process uses at a time:
 	// Dir/pods/<uid> and Dir/content. Required.
 	Dir string
-	// LogDir holds the containers' logs: <namespace>/<pod>/<container>/<attempt>.log.
+	// LogDir holds the containers' logs: <namespace>/<pod>/<container>/<attempt>.log,
+	// and in <container>.previous those of the last Pod of this name.
 	// They stay when the Pod is gone. Required.
 	LogDir string
 	// Client speaks to the API server. It should not throttle itself, and speak

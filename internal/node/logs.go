@@ -3,6 +3,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,13 +23,21 @@ func (n *Node) logDir(namespace, pod, name string) string {
 	return filepath.Join(n.cfg.LogDir, namespace, pod, name)
 }
 
-// newLog is the path of a run's log. The first run of a Pod removes the logs of
-// an earlier Pod of the same name: they would be taken for its own.
+// previous ends the name of the directory with the logs of the last Pod of the
+// same name, such as the replica of a training job that this one replaces.
+const previous = ".previous"
+
+// newLog is the path of a run's log. The first run of a Pod moves the logs of an
+// earlier Pod of the same name aside: they would be taken for its own.
 func (n *Node) newLog(pod *corev1.Pod, name string, attempt int) (string, error) {
 	dir := n.logDir(pod.Namespace, pod.Name, name)
 	if attempt == 0 {
-		if err := os.RemoveAll(dir); err != nil {
-			return "", fmt.Errorf("cannot remove the logs of an earlier Pod: %w", err)
+		err := os.RemoveAll(dir + previous)
+		if err == nil {
+			err = os.Rename(dir, dir+previous)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("cannot move the logs of an earlier Pod aside: %w", err)
 		}
 	}
 	return filepath.Join(dir, strconv.Itoa(attempt)+".log"), nil

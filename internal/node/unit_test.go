@@ -45,6 +45,36 @@ func TestOldLogsAreRemoved(t *testing.T) {
 	}
 }
 
+// TestLogsOfTheLastPod makes Pods of one name, one after another.
+func TestLogsOfTheLastPod(t *testing.T) {
+	n := &Node{cfg: Config{LogDir: t.TempDir()}}
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = "ns", "worker-0"
+	for i, text := range []string{"first", "second", "third"} {
+		for attempt := range 2 {
+			path, err := n.newLog(pod, "main", attempt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := n.attempts("ns", "worker-0", "main"); len(got) != 2 {
+			t.Errorf("Pod %d has the runs %v, want its own two", i, got)
+		}
+	}
+	for dir, want := range map[string]string{"main": "third", "main.previous": "second"} {
+		text, err := os.ReadFile(filepath.Join(n.cfg.LogDir, "ns", "worker-0", dir, "1.log"))
+		if err != nil || string(text) != want {
+			t.Errorf("%s has %q (%v), want %q", dir, text, err, want)
+		}
+	}
+}
+
 func TestGPUs(t *testing.T) {
 	g := &gpus{free: []string{"0", "1", "2"}}
 	with := func(name string, n string) *corev1.Container {
