@@ -67,14 +67,7 @@ func fetchBucket(ctx context.Context, c Config, from *url.URL) (int, error) {
 			if name == "" {
 				name = path.Base(o.Key)
 			}
-			err := c.save(name, o.Size, func() (io.ReadCloser, error) {
-				resp, err := c.get(ctx, base+"/"+escapeKey(o.Key), sign)
-				if err != nil {
-					return nil, err
-				}
-				return resp.Body, nil
-			})
-			if err != nil {
+			if err := c.download(ctx, name, o.Size, base+"/"+escapeKey(o.Key), sign); err != nil {
 				return n, err
 			}
 			n++

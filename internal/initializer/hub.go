@@ -66,14 +66,7 @@ func fetchHub(ctx context.Context, c Config, from *url.URL) (int, error) {
 			}
 			escaped := (&url.URL{Path: f.Path}).EscapedPath()
 			address := fmt.Sprintf("%s/%s%s/resolve/%s/%s", base, prefix, repository, url.PathEscape(revision), escaped)
-			err := c.save(f.Path, f.Size, func() (io.ReadCloser, error) {
-				resp, err := c.get(ctx, address, authorize)
-				if err != nil {
-					return nil, err
-				}
-				return resp.Body, nil
-			})
-			if err != nil {
+			if err := c.download(ctx, f.Path, f.Size, address, authorize); err != nil {
 				return n, err
 			}
 			n++

@@ -167,6 +167,18 @@ func (c *Config) save(name string, size int64, open func() (io.ReadCloser, error
 // after waits that double from a second.
 const attempts = 4
 
+// download saves what an address serves as a file of a size, -1 if that is not
+// known. prepare adds to each request what shows who asks.
+func (c *Config) download(ctx context.Context, name string, size int64, address string, prepare func(*http.Request)) error {
+	return c.save(name, size, func() (io.ReadCloser, error) {
+		resp, err := c.get(ctx, address, prepare)
+		if err != nil {
+			return nil, err
+		}
+		return resp.Body, nil
+	})
+}
+
 // get makes a request; prepare may add to it.
 func (c *Config) get(ctx context.Context, address string, prepare func(*http.Request)) (*http.Response, error) {
 	var failed error

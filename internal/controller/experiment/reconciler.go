@@ -20,6 +20,7 @@ import (
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/freshness"
 	"diwan.dev/diwan/internal/controller/refusal"
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // Reconciler moves experiments towards their end. SetupWithManager makes one.
@@ -96,7 +97,7 @@ func (r *Reconciler) advance(ctx context.Context, e *v1beta1.Experiment) (reconc
 	if err == nil && len(p.create) > 0 && s.lacksRoom() {
 		_, err = r.record(ctx, s, runs(), now)
 	}
-	return reconcile.Result{RequeueAfter: soonest(status, ask, p.wake)}, err
+	return reconcile.Result{RequeueAfter: workers.Soonest(status, ask, p.wake)}, err
 }
 
 // waitForRoom shows that the namespace's quota has no room for what the
@@ -113,7 +114,7 @@ func (r *Reconciler) waitForRoom(ctx context.Context, s situation, cause error, 
 	} else {
 		r.Events.Warning(s.experiment, v.reason, "%s", v.message)
 	}
-	return reconcile.Result{RequeueAfter: soonest(refusal.Patience(s.now.Sub(since)), wake)}, nil
+	return reconcile.Result{RequeueAfter: workers.Soonest(refusal.Patience(s.now.Sub(since)), wake)}, nil
 }
 
 // messageLimit bounds a message that holds the text of others, in bytes.
@@ -211,15 +212,4 @@ func (r *Reconciler) release(ctx context.Context, e *v1beta1.Experiment) error {
 		return fmt.Errorf("cannot remove finalizer %s from experiment %s/%s: %w", v1beta1.FinalizerPrometheus, e.Namespace, e.Name, err)
 	}
 	return nil
-}
-
-// soonest is the least of some waits, of which 0 is none.
-func soonest(waits ...time.Duration) time.Duration {
-	least := time.Duration(0)
-	for _, w := range waits {
-		if w > 0 && (least == 0 || w < least) {
-			least = w
-		}
-	}
-	return least
 }

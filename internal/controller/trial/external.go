@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/workers"
 	"diwan.dev/diwan/internal/lease"
 	"diwan.dev/diwan/internal/trialtemplate"
 	"diwan.dev/diwan/observation"
@@ -42,7 +43,7 @@ func (r *Reconciler) advanceExternal(ctx context.Context, t *v1beta1.Trial) (tim
 		return wait, nil // its program has yet to hear of it
 	case wait > 0:
 		again, err := r.followExternal(ctx, t)
-		return soonest(wait, again, left), err
+		return workers.Soonest(wait, again, left), err
 	case t.IsStopping():
 		return 0, r.concludeExternal(ctx, t)
 	}
@@ -98,7 +99,7 @@ func (r *Reconciler) followExternal(ctx context.Context, t *v1beta1.Trial) (time
 	}
 	if !decision.Stop() {
 		wait, err := r.running(ctx, t, taken(t))
-		return soonest(wait, again), err
+		return workers.Soonest(wait, again), err
 	}
 	now := metav1.NewTime(r.Clock.Now())
 	begin(&t.Status, taken(t).CreationTimestamp, now)

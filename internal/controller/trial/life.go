@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/internal/controller/workers"
 	"diwan.dev/diwan/internal/trialtemplate"
 )
 
@@ -53,7 +54,7 @@ func (r *Reconciler) move(ctx context.Context, t *v1beta1.Trial, kind schema.Gro
 	case stepResume:
 		err = r.pull(ctx, run, kind, brakes[kind.GroupKind()], brakeResume)
 	}
-	return soonest(wait, again), err
+	return workers.Soonest(wait, again), err
 }
 
 // read is the situation of a trial, but for its experiment's order.

@@ -18,6 +18,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/freshness"
+	"diwan.dev/diwan/internal/controller/workers"
 	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/internal/trialtemplate"
 )
@@ -121,7 +122,7 @@ func (r *Reconciler) follow(ctx context.Context, t *v1beta1.Trial, run client.Ob
 		return 0, r.stopEarly(ctx, t, run, decision)
 	}
 	wait, err := r.running(ctx, t, run)
-	return soonest(wait, again), err
+	return workers.Soonest(wait, again), err
 }
 
 // judge concludes a trial whose run object has ended.

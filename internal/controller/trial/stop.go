@@ -120,14 +120,3 @@ func stopped(t *v1beta1.Trial) verdict {
 	}
 	return v
 }
-
-// soonest is the least of some waits, of which 0 is none.
-func soonest(waits ...time.Duration) time.Duration {
-	least := time.Duration(0)
-	for _, w := range waits {
-		if w > 0 && (least == 0 || w < least) {
-			least = w
-		}
-	}
-	return least
-}

@@ -30,3 +30,15 @@ func Options(concurrency int) controller.Options {
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstWait, lastWait),
 	}
 }
+
+// Soonest is the least of some waits until an object is to be looked at again,
+// of which 0 is none.
+func Soonest(waits ...time.Duration) time.Duration {
+	least := time.Duration(0)
+	for _, w := range waits {
+		if w > 0 && (least == 0 || w < least) {
+			least = w
+		}
+	}
+	return least
+}
