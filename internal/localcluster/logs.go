@@ -5,15 +5,26 @@ package localcluster
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	_ "unsafe" // for go:linkname
 
 	"github.com/go-logr/logr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // maxLog is the size above which a start moves the log aside, once.
 const maxLog = 64 << 20
+
+// etcdClientLogger is where the API server's etcd client logs. It writes to the
+// terminal, with each request that is cut off at the end, and cannot be told
+// otherwise but by this variable of the server's.
+//
+//go:linkname etcdClientLogger k8s.io/apiserver/pkg/storage/storagebackend/factory.etcd3ClientLogger
+var etcdClientLogger *zap.Logger
 
 // redirectLogs sends what the components log to a file. The returned function
 // flushes and closes it.
@@ -36,6 +47,9 @@ func redirectLogs(path string) (func(), error) {
 	}
 	klog.SetOutput(file)
 	ctrl.SetLogger(logr.New(klog.Background().GetSink()))
+	etcdClientLogger = zap.New(
+		zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(file), zap.WarnLevel),
+		zap.ErrorOutput(zapcore.AddSync(io.Discard))) // a client may outlive the file
 	return func() {
 		klog.Flush()
 		klog.SetOutput(os.Stderr)
