@@ -86,6 +86,7 @@ func (o *options) start(ctx context.Context, home localcluster.Home, step func(s
 	config := localcluster.DefaultConfig(home)
 	config.Progress = step
 	config.Store = store
+	config.CPUs = int(o.cpus)
 	cluster, err := localcluster.Start(ctx, config)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -72,6 +72,9 @@ func (t *teller) details(namespace, name string) []string {
 
 // warn shows a warning of the cluster, once, and no more than a few different ones.
 func (t *teller) warn(text string) {
+	if t.target.home != "" && strings.Contains(text, "Insufficient cpu") {
+		text += " (`diwan up --cpus N` lets Pods share processors)"
+	}
 	if t.warned[text] || len(t.warned) >= tellWarnings && !t.verbose {
 		return
 	}

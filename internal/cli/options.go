@@ -18,6 +18,7 @@ type options struct {
 	context    string
 	kubeconfig string
 	store      string // only where a command has addStore
+	cpus       uint16 // only where a command has addCPUs
 	output     string
 	quiet      bool
 	verbose    bool
@@ -47,6 +48,11 @@ func (o *options) addTo(root *cobra.Command) {
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// addCPUs gives a command that may start the local cluster the flag --cpus.
+func (o *options) addCPUs(command *cobra.Command) {
+	command.Flags().Uint16Var(&o.cpus, "cpus", 0, "processors that Pods may ask for together; more than the machine has lets them share (default those of the machine)")
 }
 
 // json reports whether the result is to be JSON.

@@ -60,6 +60,7 @@ stops at once; nothing that was finished is lost either way.
 		},
 	}
 	a.options.addStore(command, "a file in the home")
+	a.options.addCPUs(command)
 	command.Flags().BoolVar(&r.restart, "restart", false, "delete the objects first, with all their results, and start anew")
 	return command
 }

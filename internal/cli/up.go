@@ -41,6 +41,7 @@ were left unfinished go on. Ctrl-C stops it; the next start goes on where it was
 		},
 	}
 	a.options.addStore(cmd, "a file in the home")
+	a.options.addCPUs(cmd)
 	cmd.Flags().IntVar(&flags.port, "port", 0, "loopback port of the API server; 0 keeps the last one, or takes a free one")
 	cmd.Flags().StringVar(&flags.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 	return cmd
@@ -69,6 +70,7 @@ func (a *app) keepUp(ctx context.Context, flags upFlags) error {
 	config.Progress = show.step
 	config.Port = flags.port
 	config.Store = store
+	config.CPUs = int(a.options.cpus)
 	if flags.pprof != "" {
 		stop, err := serveProfiles(flags.pprof)
 		if err != nil {

@@ -17,6 +17,9 @@ type Config struct {
 	Port int
 	// NodeName is the name of the node object. Default "laptop".
 	NodeName string
+	// CPUs is how many processors Pods may ask for. 0, the default: those of the
+	// machine.
+	CPUs int
 	// Store is where metrics are kept, as package stores reads it. "", the
 	// default, is a file in the home. A home does not remember it.
 	Store string

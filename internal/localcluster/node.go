@@ -67,6 +67,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 
 	nodeConfig := node.DefaultConfig(string(cfg.Home))
 	nodeConfig.NodeName = cfg.NodeName
+	if cfg.CPUs > 0 {
+		nodeConfig.CPUs = int64(cfg.CPUs)
+	}
 	nodeConfig.Client = kube
 	nodeConfig.Network = pods
 	nodeConfig.Images = images

@@ -63,6 +63,9 @@ type Config struct {
 	// set them; a trailing * stands for any ending. See DefaultConfig.
 	PassEnv []string
 
+	// CPUs is how many processors Pods may ask for. Default those of the machine;
+	// Pods share them where it is more.
+	CPUs int64
 	// MaxPods bounds the Pods on the node. Default max(110, 64 per core): 200
 	// parallel trials fit on four cores.
 	MaxPods int64
@@ -123,6 +126,7 @@ func DefaultConfig(home string) Config {
 			"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_*", "CUDA_*", "NVIDIA_*",
 			"SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
 		},
+		CPUs:          int64(runtime.NumCPU()),
 		MaxPods:       max(110, 64*int64(runtime.NumCPU())),
 		StatusHold:    40 * time.Millisecond,
 		StopGrace:     10 * time.Second,
@@ -156,7 +160,7 @@ func (c *Config) check() error {
 		return missing("Images")
 	case c.StatusHold < 0 || c.ReadInterval <= 0 || c.DiskCheck <= 0 || c.LeaseDuration < time.Second:
 		return errors.New("cannot make a node: a duration of the Config is out of range; take DefaultConfig")
-	case c.StartParallel < 1 || c.MaxPods < 1 || c.KeepLog < 1:
+	case c.StartParallel < 1 || c.CPUs < 1 || c.MaxPods < 1 || c.KeepLog < 1:
 		return errors.New("cannot make a node: a bound of the Config is less than 1; take DefaultConfig")
 	}
 	if c.APIServer != "" {

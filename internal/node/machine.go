@@ -118,7 +118,7 @@ func findGPUs() []string {
 // capacity is what the machine has, in Kubernetes' words.
 func (n *Node) capacity() corev1.ResourceList {
 	list := corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewQuantity(int64(runtime.NumCPU()), resource.DecimalSI),
+		corev1.ResourceCPU:              *resource.NewQuantity(n.cfg.CPUs, resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(n.machine.memory, resource.BinarySI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(n.machine.disk, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(n.cfg.MaxPods, resource.DecimalSI),
