@@ -3,13 +3,22 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
@@ -17,12 +26,18 @@ import (
 // accountDir is where a Pod finds its service account.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// mpiHostfile is where the launcher of an MPIJob finds its workers, and workerPoll how often it looks whether one runs.
+const (
+	mpiHostfile = "/etc/mpi/hostfile"
+	workerPoll  = 200 * time.Millisecond
+)
+
 // deliverKubectl returns the command that stands for images which put kubectl into a volume of
 // their Pod: it needs no image, because this binary is kubectl too.
 func (a *app) deliverKubectl() *cobra.Command {
 	return &cobra.Command{
 		Use:    "deliver-kubectl",
-		Short:  "Put a kubectl with the rights of this Pod into $TARGET_DIR",
+		Short:  "Put a kubectl with the rights of this Pod into $TARGET_DIR, and wait for the workers of /etc/mpi/hostfile",
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -35,9 +50,59 @@ func (a *app) deliverKubectl() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot deliver kubectl: %w", err)
 			}
-			return writeKubectl(target, self, "https://"+net.JoinHostPort(host, port), accountDir)
+			if err := writeKubectl(target, self, "https://"+net.JoinHostPort(host, port), accountDir); err != nil {
+				return err
+			}
+			hosts, err := os.ReadFile(mpiHostfile)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("cannot read the workers: %w", err)
+			}
+			ctx, release := interruptible(context.Background())
+			defer release()
+			return awaitWorkers(ctx, workersIn(string(hosts)))
 		},
 	}
+}
+
+// workersIn are the Pods that a hostfile of an MPIJob names, but for the launcher, which waits for them.
+func workersIn(hostfile string) []string {
+	var workers []string
+	for line := range strings.Lines(hostfile) {
+		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasSuffix(fields[0], "-launcher") {
+			workers = append(workers, fields[0])
+		}
+	}
+	return workers
+}
+
+// awaitWorkers waits until each worker runs, or has: mpirun fails at one that is not there yet.
+func awaitWorkers(ctx context.Context, workers []string) error {
+	namespace, err := os.ReadFile(filepath.Join(accountDir, "namespace"))
+	if err != nil {
+		return fmt.Errorf("cannot wait for the workers: %w", err)
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("cannot wait for the workers: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("cannot wait for the workers: %w", err)
+	}
+	for _, name := range workers {
+		err := wait.PollUntilContextCancel(ctx, workerPoll, true, func(ctx context.Context) (bool, error) {
+			pod, err := client.CoreV1().Pods(string(namespace)).Get(ctx, name, metav1.GetOptions{})
+			// The operator may not have made it, or the right to see it, yet.
+			return err == nil && pod.Status.Phase != corev1.PodPending, nil
+		})
+		if err != nil {
+			return fmt.Errorf("cannot wait for worker %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // writeKubectl writes into target a program kubectl, which is the binary self, and the credentials

@@ -44,3 +44,11 @@ func TestWriteKubectl(t *testing.T) {
 		t.Error("a Pod without a service account gets a kubectl")
 	}
 }
+
+func TestWorkersIn(t *testing.T) {
+	t.Parallel()
+	got := workersIn("job-launcher slots=1\njob-worker-0 slots=2\n\n  job-worker-1\n")
+	if diff := cmp.Diff([]string{"job-worker-0", "job-worker-1"}, got); diff != "" {
+		t.Errorf("workers (-want +got)\n%s", diff)
+	}
+}
