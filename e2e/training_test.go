@@ -74,7 +74,7 @@ func TestTrainingJobs(t *testing.T) {
 // needsMPI skips what needs mpirun where there is none.
 func needsMPI(t *testing.T, file string) {
 	t.Helper()
-	if _, err := exec.LookPath("mpirun"); err == nil || !strings.HasPrefix(file, "mpijob") {
+	if _, err := exec.LookPath("mpirun"); err == nil || !strings.HasPrefix(file, "mpi") {
 		return
 	}
 	if os.Getenv("CI") != "" {
