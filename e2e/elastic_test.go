@@ -20,6 +20,7 @@ var batchJobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resou
 // testElastic deletes a worker of an elastic training at once; another takes its place, and the training comes to its
 // end with each sample used once in each epoch.
 func testElastic(t *testing.T, s *server) {
+	const digits = "digits-*/worker"
 	applied := make(chan string, 1)
 	go func() {
 		stdout, stderr, code := s.diwan("run", "examples/elastic/job.yaml")
@@ -27,12 +28,12 @@ func testElastic(t *testing.T, s *server) {
 	}()
 	defer func() { t.Logf("diwan run: %s", <-applied) }()
 
-	s.workersSay(t, "rank=2 of=3")
+	s.prints(t, digits, "rank=2 of=3")
 	if stdout, stderr, code := s.diwan("kubectl", "delete", "pod", "-l", "batch.kubernetes.io/job-completion-index=1,batch.kubernetes.io/job-name=digits", "--force", "--grace-period=0"); code != 0 {
 		t.Fatalf("cannot delete the worker: exit code %d\n%s%s", code, stdout, stderr)
 	}
-	s.workersSay(t, "rank=1 of=2")
-	s.workersSay(t, "view=[4-9] rank=[0-9] of=3")
+	s.prints(t, digits, "rank=1 of=2")
+	s.prints(t, digits, "view=[4-9] rank=[0-9] of=3")
 	eventually(t, 3*time.Minute, func() error {
 		job, err := s.client().Resource(batchJobs).Namespace("default").Get(t.Context(), "digits", metav1.GetOptions{})
 		if err != nil {
@@ -43,7 +44,7 @@ func testElastic(t *testing.T, s *server) {
 		}
 		return nil
 	})
-	epochs := regexp.MustCompile(`epoch=\d+ .*`).FindAllString(s.workersLogs(), -1)
+	epochs := regexp.MustCompile(`epoch=\d+ .*`).FindAllString(s.printed(digits), -1)
 	if len(epochs) < 4 {
 		t.Errorf("%d epochs were reported, want at least 4", len(epochs))
 	}
@@ -54,9 +55,9 @@ func testElastic(t *testing.T, s *server) {
 	}
 }
 
-// workersLogs is what the workers have printed.
-func (s *server) workersLogs() string {
-	paths, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", "digits-*", "worker", "*.log"))
+// printed is what containers have printed, by a pattern POD/CONTAINER.
+func (s *server) printed(containers string) string {
+	paths, _ := filepath.Glob(filepath.Join(s.home, "logs", "default", containers, "*.log"))
 	var all strings.Builder
 	for _, path := range paths {
 		text, _ := os.ReadFile(path)
@@ -65,12 +66,13 @@ func (s *server) workersLogs() string {
 	return all.String()
 }
 
-func (s *server) workersSay(t *testing.T, pattern string) {
+// prints waits until containers have printed what a pattern matches.
+func (s *server) prints(t *testing.T, containers, pattern string) {
 	t.Helper()
-	line := regexp.MustCompile(pattern)
-	eventually(t, time.Minute, func() error {
-		if text := s.workersLogs(); !line.MatchString(text) {
-			return fmt.Errorf("no worker says %q:\n%s", pattern, text)
+	wanted := regexp.MustCompile(pattern)
+	eventually(t, 2*time.Minute, func() error {
+		if text := s.printed(containers); !wanted.MatchString(text) {
+			return fmt.Errorf("%s have not printed %q:\n%s", containers, pattern, text)
 		}
 		return nil
 	})

@@ -29,6 +29,7 @@ func TestTrainingJobs(t *testing.T) {
 	s.mapped(t, "diwan.dev/examples/training", "--path", filepath.Dir(python))
 	s.mapped(t, "docker.io/pytorch/pytorch", "--path", filepath.Dir(sdk))
 	s.mapped(t, "docker.io/tensorflow/tensorflow", "--path", filepath.Dir(sdk))
+	s.mapped(t, "diwan.dev/examples/pytorch", "--path", "/usr/bin", "--env", "PET_REDIRECTS=9:1", "--env", "PET_TEE=9:1")
 	t.Run("parts", func(t *testing.T) {
 		for _, job := range []struct {
 			file, pod string
@@ -63,6 +64,14 @@ func TestTrainingJobs(t *testing.T) {
 				s.succeeds(t, root+"/examples/katib/other-kinds/"+file)
 			})
 		}
+		t.Run("elastic", func(t *testing.T) {
+			t.Parallel()
+			s.scales(t)
+		})
+		t.Run("discovery", func(t *testing.T) {
+			t.Parallel()
+			s.discoversHosts(t)
+		})
 		t.Run("sdk", func(t *testing.T) {
 			t.Parallel()
 			s.python(t, sdk, "training_client.py")
