@@ -72,7 +72,8 @@ func (f *fleet) add() error {
 	command := exec.Command(args[0], args[1:]...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Env = append(os.Environ(), "DIWAN_ELASTIC_HOST=127.0.0.1", "OMP_NUM_THREADS=1", "PYTHONUNBUFFERED=1",
-		"GLOO_SOCKET_IFNAME=lo", "PYTHONPATH="+filepath.Join(f.bench.source, "python"))
+		"GLOO_SOCKET_IFNAME=lo", "PYTHONPATH="+filepath.Join(f.bench.source, "python"),
+		"PET_REDIRECTS=9:1", "PET_TEE=9:1") // what torchrun means by default, which PyTorch 1 does not know under Python 3.11
 	log, err := os.Create(filepath.Join(f.bench.dir, f.name+"."+name+".log"))
 	if err != nil {
 		return err
@@ -107,10 +108,13 @@ func (f *fleet) command(name string) ([]string, error) {
 		agent = append(agent, "--seed", strings.Join(f.seeds, ","))
 	}
 	f.seeds = append(f.seeds, "127.0.0.1:"+port)
-	torchrun := []string{"--nnodes", "1:8", "--nproc-per-node", "1", "--max-restarts", "100", "--rdzv-id", f.name}
+	torchrun := []string{"--nnodes", "1:8", "--nproc_per_node", "1", "--max_restarts", "100", "--rdzv_id", f.name}
 	switch f.kind {
-	case "torchrun":
-		rendezvous := []string{"--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:" + f.port}
+	case "torchrun", "torchrun-hasty":
+		rendezvous := []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:" + f.port}
+		if f.kind == "torchrun-hasty" {
+			rendezvous = append(rendezvous, "--rdzv_conf", "last_call_timeout=1")
+		}
 		return slices.Concat([]string{f.bench.python, "-m", "torch.distributed.run"}, torchrun, rendezvous, script, []string{"--mode", "torchrun"}), nil
 	case "torchrun-views":
 		return slices.Concat(agent, []string{"--", f.bench.python, "-m", "diwan.elastic.torchrun"}, torchrun, script, []string{"--mode", "torchrun"}), nil

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"diwan.dev/diwan/bench/search/peer"
 )
@@ -81,16 +80,4 @@ func run(ctx context.Context, python string, names []string) error {
 		}
 	}
 	return os.RemoveAll(dir)
-}
-
-// table renders rows as Markdown; the first row is the head.
-func table(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
-		}
-	}
-	return b.String()
 }

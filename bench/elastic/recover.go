@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // way is one way to have workers come and go.
@@ -23,7 +25,8 @@ var ways = []way{
 	{kind: "ring", text: "Diwan, views, own all-reduce"},
 	{kind: "gloo", text: "Diwan, views, PyTorch gloo"},
 	{kind: "torchrun-views", text: "torchrun with Diwan's views as rendezvous"},
-	{kind: "torchrun", text: "torchrun, c10d, as it comes", spareFirst: true},
+	{kind: "torchrun-hasty", text: "torchrun, c10d, a last call of 1 s", spareFirst: true},
+	{kind: "torchrun", text: "torchrun, c10d, as it comes: a last call of 30 s", spareFirst: true},
 }
 
 const (
@@ -61,9 +64,10 @@ func measureRecover(b *bench) (string, error) {
 SIGKILL of it and its agent, goes and another comes, %v of work apart. Each entry: the longest time
 without a step, the better and the worse of the two. torchrun writes a checkpoint after every step and so loses no work, which a larger model
 could not afford; its first worker, where the c10d rendezvous lives, is spared, since the job ends with it. In
-torchrun's ways all processes start again, which includes importing torch.
+torchrun's ways all processes start again, which includes importing torch. By c10d they do so when the one that is
+gone has given no sign of life for 15 s, and the last call for others is over.
 
-`, rounds, quiet) + table(rows), nil
+`, rounds, quiet) + markdown.Table(rows), nil
 }
 
 // recover runs a training one way, and disturbs it. When that is over the rest goes quickly.

@@ -5,6 +5,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 const (
@@ -42,7 +44,7 @@ workers or waits; elastic, the second begins with the slots that are free, and t
 %s s of a slot, %d epochs of 1797 samples a job. Beside it the figures of ElasticDL's report (docs/benchmark/allreduce/report.md there:
 6 GPUs, two jobs of 4), whose jobs are longer and of other models: the shape is what compares.
 
-`, wantedSlots, slots, arrive.Seconds(), wantedSlots, sampleTime, shareEpochs) + table(rows), nil
+`, wantedSlots, slots, arrive.Seconds(), wantedSlots, sampleTime, shareEpochs) + markdown.Table(rows), nil
 }
 
 // plan is when the second job comes and whether it takes what is free.

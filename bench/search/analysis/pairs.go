@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"diwan.dev/diwan/bench/markdown"
 	"diwan.dev/diwan/bench/search/result"
 )
 
@@ -44,7 +45,7 @@ func (r *Runs) writeTwins(b *strings.Builder, twins []Twin) {
 		}
 	}
 	if len(rows) > 1 {
-		fmt.Fprintf(b, "\n## Samplers of the same method\n\nBlocks in which ours was better, worse and equal; P of Wilcoxon's signed-rank test, in bold where ours is significantly worse; the geometric mean of our gap divided by theirs, below 1 where ours is better.\n\n%s", Table(rows))
+		fmt.Fprintf(b, "\n## Samplers of the same method\n\nBlocks in which ours was better, worse and equal; P of Wilcoxon's signed-rank test, in bold where ours is significantly worse; the geometric mean of our gap divided by theirs, below 1 where ours is better.\n\n%s", markdown.Table(rows))
 	}
 }
 
@@ -103,7 +104,7 @@ func (r *Runs) writeAnchors(b *strings.Builder) {
 	for _, known := range recorded {
 		rows = append(rows, []string{known.name, fmt.Sprint(known.gaps[0]), fmt.Sprint(known.gaps[1]), fmt.Sprint(known.gaps[2])})
 	}
-	fmt.Fprintf(b, "\n## Anchors\n\nThe geometric mean over the sixteen functions of the mean gap as a part of random's, sequential. The intervals are over functions.\n\n%s", Table(rows))
+	fmt.Fprintf(b, "\n## Anchors\n\nThe geometric mean over the sixteen functions of the mean gap as a part of random's, sequential. The intervals are over functions.\n\n%s", markdown.Table(rows))
 }
 
 // writeParallel writes what ten pending points cost each optimiser.
@@ -136,7 +137,7 @@ func (r *Runs) writeParallel(b *strings.Builder) {
 		}
 	}
 	if len(rows) > 1 {
-		fmt.Fprintf(b, "\n## What ten pending points cost\n\nGeometric means over blocks at the end of the search.\n\n%s", Table(rows))
+		fmt.Fprintf(b, "\n## What ten pending points cost\n\nGeometric means over blocks at the end of the search.\n\n%s", markdown.Table(rows))
 	}
 }
 
@@ -167,5 +168,5 @@ func writeFailures(b *strings.Builder, all []result.Run) {
 		rows = append(rows, []string{c.optimiser, c.family, fmt.Sprint(count[c]), strings.ReplaceAll(c.reason, "|", "¦"),
 			fmt.Sprintf("%s seed %d, %d of %d trials", e.Problem, e.Seed, e.Told, e.Trials)})
 	}
-	fmt.Fprintf(b, "\n## Ended early\n\nWhat such a run had found counts as its result from then on; a run without any value is not compared.\n\n%s", Table(rows))
+	fmt.Fprintf(b, "\n## Ended early\n\nWhat such a run had found counts as its result from then on; a run without any value is not compared.\n\n%s", markdown.Table(rows))
 }

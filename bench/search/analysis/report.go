@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"diwan.dev/diwan/bench/markdown"
 	"diwan.dev/diwan/bench/search/result"
 )
 
@@ -184,7 +185,7 @@ func writeColumns(b *strings.Builder, optimisers []string, order []int, names []
 		}
 		rows = append(rows, row)
 	}
-	b.WriteString(Table(rows))
+	b.WriteString(markdown.Table(rows))
 }
 
 // byMean returns the indices of intervals in the order of their means.
@@ -214,16 +215,4 @@ func (i Interval) String() string {
 		return "–"
 	}
 	return fmt.Sprintf("%.3g (%.3g to %.3g)", i.Mean, i.Low, i.High)
-}
-
-// Table renders rows as Markdown; the first row is the head.
-func Table(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
-		}
-	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"diwan.dev/diwan/bench/markdown"
 	"diwan.dev/diwan/bench/search/analysis"
 )
 
@@ -50,7 +51,7 @@ func Table(figures []Figure, twins []analysis.Twin) string {
 			}
 		}
 	}
-	b.WriteString(analysis.Table(rows))
+	b.WriteString(markdown.Table(rows))
 	return b.String()
 }
 
