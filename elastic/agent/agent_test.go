@@ -5,6 +5,8 @@ package agent
 import (
 	"bufio"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -62,6 +64,25 @@ func TestAgentsAreKilledAndStopped(t *testing.T) {
 	}
 	x.peers["w2"].process.Process.Signal(syscall.SIGCONT)
 	x.awaitNames("w1 w2 w3")
+}
+
+// TestRollCall has one of two left, which goes on once the other is known to be dead.
+func TestRollCall(t *testing.T) {
+	t.Parallel()
+	roll := filepath.Join(t.TempDir(), "roll")
+	x := newTeam(t, func(o *agentOptions) { o.Roll = roll })
+	x.start("w0")
+	x.start("w1")
+	before := x.awaitNames("w0 w1").View
+	x.peers["w0"].process.Process.Kill()
+	x.peers["w1"].await("it has no quorum", func(s State) bool { return s.Waiting != "" })
+	if err := os.WriteFile(roll, []byte("127.0.0.1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	state := x.awaitNames("w1")
+	if state.View.History == before.History {
+		t.Errorf("view %+v is of the same history as one that others may have decided on", state.View)
+	}
 }
 
 func TestMinimum(t *testing.T) {

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -37,6 +38,10 @@ type Config struct {
 	// Force is how long members without a quorum wait before they go on by themselves, 0 for ever. It keeps
 	// a training going when most of its workers die at once; if they have not died but are cut off, they train twice.
 	Force time.Duration
+	// RollCall returns the hosts where everyone gossips who may be alive, this worker too, a host of several as often.
+	// Who is not among them must be dead for good. It is called while there is no quorum; the members go on
+	// once all of these have answered. It may be nil.
+	RollCall func(context.Context) ([]string, error)
 	// WorkerTimeout is how long a worker may be silent before its agent takes leave for it.
 	WorkerTimeout time.Duration
 	// Log takes what operators want to know.

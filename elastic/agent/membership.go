@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -29,14 +30,23 @@ type membership struct {
 	refused  chan string   // members at whose address nobody listens
 	changed  chan struct{} // somebody came or went
 	broken   chan elastic.View
+	blocked  atomic.Pointer[elastic.View] // the view that has no quorum, nil if it has
+	rolls    chan roll
 	leave    chan struct{}
 	sends    sync.WaitGroup
 	sending  chan struct{} // one token for each message that may be under way
 }
 
+// roll is who may be alive, asked for while a view held.
+type roll struct {
+	view  elastic.View
+	hosts []string
+}
+
 const (
 	tick       = 50 * time.Millisecond
 	seedEvery  = time.Second
+	rollEvery  = 2 * time.Second
 	lingerMost = 3 * time.Second // to hand over to a view without this member
 )
 
@@ -45,7 +55,7 @@ func newMembership(config Config, self elastic.Member, publish func(State)) (*me
 	m := &membership{
 		config: config, self: self, publish: publish,
 		received: make(chan agreement.Message, 1024), refused: make(chan string, 64), changed: make(chan struct{}, 1),
-		broken: make(chan elastic.View, 1), leave: make(chan struct{}), sending: make(chan struct{}, 64),
+		broken: make(chan elastic.View, 1), rolls: make(chan roll), leave: make(chan struct{}), sending: make(chan struct{}, 64),
 	}
 	host, port, err := splitAddress(config.Gossip)
 	if err != nil {
@@ -83,13 +93,16 @@ func newMembership(config Config, self elastic.Member, publish func(State)) (*me
 // run takes part until ctx ends or the worker leaves; then it hands over, and ends.
 func (m *membership) run(ctx context.Context) {
 	seeking, stop := context.WithCancel(ctx)
-	var seeker sync.WaitGroup
-	seeker.Go(func() { m.seek(seeking) })
+	var seekers sync.WaitGroup
+	seekers.Go(func() { m.seek(seeking) })
+	if m.config.RollCall != nil {
+		seekers.Go(func() { m.callRoll(seeking) })
+	}
 	m.participate(ctx)
 	stop()
 	m.gossip.Leave(500 * time.Millisecond)
 	m.gossip.Shutdown()
-	seeker.Wait()
+	seekers.Wait()
 	m.sends.Wait()
 }
 
@@ -121,11 +134,17 @@ func (m *membership) participate(ctx context.Context) {
 			m.node.Unreachable(id, time.Now())
 		case view := <-m.broken:
 			m.node.Renew(view, time.Now())
+		case r := <-m.rolls:
+			m.node.RollCall(r.view, r.hosts, time.Now())
 		case <-ticker.C:
 			m.node.Tick(time.Now())
 		}
 		m.send(m.node.Take())
 		state := stateOf(m.node.View(), m.self.ID, m.config.Minimum, m.node.Blocked())
+		m.blocked.Store(nil)
+		if m.node.Blocked() {
+			m.blocked.Store(&state.View)
+		}
 		if first || !state.View.Same(told.View) || state.Ready != told.Ready || state.Waiting != told.Waiting {
 			if v := state.View; !v.Same(told.View) {
 				m.config.Log.Info("a view holds", "view", v.Number, "rank", state.Rank, "members", v.IDs(), "left", v.Left, "lost", v.Lost)
@@ -181,6 +200,32 @@ func (m *membership) seek(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		}
+	}
+}
+
+// callRoll learns who may be alive, while there is no quorum.
+func (m *membership) callRoll(ctx context.Context) {
+	ticker := time.NewTicker(rollEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		view := m.blocked.Load()
+		if view == nil {
+			continue
+		}
+		hosts, err := m.config.RollCall(ctx)
+		if err != nil {
+			m.config.Log.Warn("the workers wait on", "error", err)
+			continue
+		}
+		select {
+		case m.rolls <- roll{*view, hosts}:
+		case <-ctx.Done():
 		}
 	}
 }

@@ -41,6 +41,7 @@ type agentOptions struct {
 	Minimum, Maximum     int
 	WorkerTimeout        time.Duration
 	Key                  []byte
+	Roll                 string // a file of hosts
 }
 
 func runAgent(text string) error {
@@ -51,6 +52,12 @@ func runAgent(text string) error {
 	config := DefaultConfig(o.Name)
 	config.Job, config.Socket, config.Gossip, config.Seeds, config.Found, config.Key = "test", o.Socket, o.Gossip, o.Seeds, o.Found, o.Key
 	config.Minimum, config.Maximum, config.WorkerTimeout = max(1, o.Minimum), o.Maximum, o.WorkerTimeout
+	if o.Roll != "" {
+		config.RollCall = func(context.Context) ([]string, error) {
+			text, err := os.ReadFile(o.Roll)
+			return strings.Fields(string(text)), err
+		}
+	}
 	config.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	agent, err := Listen(config)
 	if err != nil {

@@ -69,6 +69,7 @@ type Node struct {
 	wait     time.Time       // no proposal before this
 	backoff  time.Duration   // the next wait
 	blocked  time.Time       // since when proposals have found no quorum
+	roll     map[string]int  // how many who may be alive gossip at each host, nil where it is not known
 	asked    int             // whom Renew went to last, as an index of the view
 	askAgain time.Time
 	greeted  time.Time
@@ -154,6 +155,22 @@ func (n *Node) Unreachable(id string, now time.Time) {
 		n.proposal.waiting = slices.DeleteFunc(n.proposal.waiting, func(m elastic.Member) bool { return m.ID == id })
 		n.step()
 	}
+}
+
+// RollCall tells at which hosts everyone gossips who may be alive: members of any view and those that are in none.
+// A host of several is there several times. Who is not there must be dead for good. With it, members without a quorum
+// go on once everyone has answered. It must have been asked for when this node had the given view, and is of no
+// use in another: somebody who came later may be further.
+func (n *Node) RollCall(view elastic.View, hosts []string, now time.Time) {
+	n.now = now
+	if !view.Same(n.view) {
+		return
+	}
+	n.roll = map[string]int{}
+	for _, host := range hosts {
+		n.roll[host]++
+	}
+	n.step()
 }
 
 // Tick tells the time. It is to be called several times within Config.Retry.
@@ -300,7 +317,7 @@ func (n *Node) learn(v elastic.View) {
 	if len(v.Members) == 0 && !n.leaving { // everyone else has gone: look for a view anew
 		n.view, n.started = elastic.View{}, n.now
 	}
-	n.vote, n.proposal, n.round, n.broken, n.asked = vote{}, nil, 0, false, 0
+	n.vote, n.proposal, n.round, n.roll, n.broken, n.asked = vote{}, nil, 0, nil, false, 0
 	n.wait, n.backoff, n.blocked, n.askAgain = time.Time{}, 0, time.Time{}, time.Time{}
 }
 

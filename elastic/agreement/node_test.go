@@ -99,6 +99,65 @@ func TestForce(t *testing.T) {
 	}
 }
 
+// TestRollCall has half of the members die: the others go on when it is known, and not before.
+func TestRollCall(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size, dead int
+		roll       func(ids []string) []string
+		goesOn     bool
+		reason     string
+	}{
+		{2, 1, func(ids []string) []string { return ids[1:] }, true, "of two, rank 0 is dead"},
+		{4, 3, func(ids []string) []string { return ids[3:] }, true, "one of four lives"},
+		{4, 2, func(ids []string) []string { return ids }, false, "the dead are not known to be"},
+		{4, 2, func(ids []string) []string { return ids[1:] }, false, "one of the dead is not known to be"},
+		{4, 2, func(ids []string) []string { return append(ids[2:], ids[3]) }, false, "there are two at a host, and one answers"},
+		{4, 2, func(ids []string) []string { return append(ids[2:], "stranger") }, false, "somebody does not answer who may have another view"},
+		{4, 2, func(ids []string) []string { return nil }, false, "it is the roll of another job"},
+	} {
+		s := simulate(t, 22)
+		ids := group(t, s, c.size)
+		for _, id := range ids[:c.dead] {
+			delete(s.nodes, id)
+		}
+		left := ids[c.dead:]
+		went := s.run(20*time.Second, func() bool {
+			s.opinion()
+			for _, id := range left {
+				if s.nodes[id].Blocked() {
+					s.nodes[id].RollCall(s.nodes[id].View(), c.roll(slices.Clone(ids)), s.now)
+				}
+			}
+			return s.agreed(slices.Clone(left)...)
+		})
+		if went != c.goesOn {
+			t.Errorf("%s: they go on: %v, want %v\n%s", c.reason, went, c.goesOn, s.describe())
+		}
+	}
+}
+
+// TestRollCallAsksNewcomers has a member that is cut off while all others of its view die, who have gone on with
+// newcomers: those train, so it must not.
+func TestRollCallAsksNewcomers(t *testing.T) {
+	t.Parallel()
+	s := simulate(t, 23)
+	ids := group(t, s, 3)
+	s.cut[ids[2]] = 1
+	together := []string{ids[0], ids[1], s.start("x0"), s.start("x1"), s.start("x2")}
+	s.mustAgree(10*time.Second, "those that are not cut off", slices.Clone(together)...)
+	delete(s.nodes, ids[0])
+	delete(s.nodes, ids[1])
+	s.mustAgree(10*time.Second, "the newcomers", slices.Clone(together[2:])...)
+	s.roll = true
+	s.run(30*time.Second, func() bool { s.opinion(); return false })
+	if view := s.nodes[ids[2]].View(); len(view.Members) != 3 {
+		t.Errorf("the one that is cut off made view %v", view)
+	}
+	clear(s.cut)
+	s.mustAgree(20*time.Second, "whole again", s.ids()...)
+}
+
 // TestPartition has a minority that learns, when the network is whole again, that the others went on.
 func TestPartition(t *testing.T) {
 	t.Parallel()
@@ -213,7 +272,8 @@ func TestHistoriesMeet(t *testing.T) {
 	s := simulate(t, 21)
 	ids := group(t, s, 3)
 	delete(s.nodes, ids[0])
-	again := elastic.Member{ID: "w0.again", Name: "w0"}
+	again := elastic.Member{ID: "w0.again", Name: "w0"} // two trainings, for a while
+	s.force = time.Hour
 	config := DefaultConfig(again)
 	config.Found = true
 	s.nodes[again.ID], s.cut[again.ID] = &simulated{Node: New(config, s.now)}, 1
@@ -228,11 +288,12 @@ func TestHistoriesMeet(t *testing.T) {
 
 // TestAgreement has histories of everything that may happen. At any time all who have view n have the same
 // one (the simulation looks at each step); when the network is whole again, all who run are one view, unless a
-// quorum of the last view is dead.
+// quorum of the last view is dead and nobody hears of it. Never can two views train.
 func TestAgreement(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := simulate(t, rapid.Uint64().Draw(t, "seed"))
+		s.roll = rapid.Bool().Draw(t, "roll calls")
 		for i := range rapid.IntRange(1, 6).Draw(t, "size") {
 			s.start(fmt.Sprint("w", i))
 		}
@@ -295,7 +356,8 @@ func heal(t *rapid.T, s *simulation) {
 			latest = n.View()
 		}
 	}
-	if latest.Quorum(func(id string) bool { return s.nodes[id] != nil }) {
+	survivor := slices.ContainsFunc(latest.IDs(), func(id string) bool { return s.nodes[id] != nil })
+	if s.roll && survivor || latest.Quorum(func(id string) bool { return s.nodes[id] != nil }) {
 		t.Fatalf("no agreement although the network is whole and a quorum lives\n%s", s.describe())
 	}
 }

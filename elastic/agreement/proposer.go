@@ -3,6 +3,7 @@
 package agreement
 
 import (
+	"net"
 	"slices"
 	"time"
 
@@ -169,18 +170,40 @@ func (n *Node) decided(view elastic.View) {
 	}
 }
 
-// withoutQuorum waits, or goes on as a history of its own where that is allowed.
+// withoutQuorum waits, or goes on as a history of its own where everyone else is dead, or that is allowed.
 func (n *Node) withoutQuorum() {
 	if n.blocked.IsZero() {
 		n.blocked = n.now
 	}
-	if p := n.proposal; n.config.Force > 0 && n.now.Sub(n.blocked) >= n.config.Force {
+	p := n.proposal
+	if forced := n.config.Force > 0 && n.now.Sub(n.blocked) >= n.config.Force; forced || n.everyone(p.promised) {
 		view := n.next(p)
 		view.History += " " + n.config.Self.ID
 		n.decided(view)
 		return
 	}
 	n.giveUp()
+}
+
+// everyone says whether all who may be alive are among the given members. A roll where this one is missing is
+// not of this job.
+func (n *Node) everyone(present map[string]elastic.Member) bool {
+	answered := map[string]int{}
+	for _, m := range present {
+		answered[hostOf(m)]++
+	}
+	for host, count := range n.roll {
+		if answered[host] < count {
+			return false
+		}
+	}
+	return n.roll[hostOf(n.config.Self)] > 0
+}
+
+// hostOf is the host that a member gossips at.
+func hostOf(m elastic.Member) string {
+	host, _, _ := net.SplitHostPort(m.Gossip) // empty where it is not known
+	return host
 }
 
 // giveUp ends the attempt. The next waits a random time that doubles each time, so that one of several proposers

@@ -27,6 +27,7 @@ type simulation struct {
 	decided map[string]string
 	force   time.Duration
 	limit   int
+	roll    bool // members that are blocked hear who may be alive
 }
 
 // tester is a test, or a case of a property.
@@ -41,6 +42,8 @@ type simulated struct {
 	*Node
 	paused bool
 	last   elastic.View
+	asked  elastic.View // when it asked for the roll
+	called []string     // that roll
 }
 
 type packet struct {
@@ -60,7 +63,7 @@ func simulate(t tester, seed uint64) *simulation {
 // start adds a member. The first of name w0 founds.
 func (s *simulation) start(name string) string {
 	id := fmt.Sprintf("%s.%d", name, len(s.decided)+s.random.IntN(1<<20))
-	config := DefaultConfig(elastic.Member{ID: id, Name: name})
+	config := DefaultConfig(elastic.Member{ID: id, Name: name, Gossip: id + ":7946"})
 	config.Found = name == "w0" && len(s.nodes) == 0
 	config.FoundAfter, config.Force, config.Limit, config.Seed = 0, s.force, s.limit, s.random.Uint64()
 	s.nodes[id] = &simulated{Node: New(config, s.now)}
@@ -110,12 +113,47 @@ func (s *simulation) run(limit time.Duration, until func() bool) bool {
 		for _, id := range s.ids() {
 			if n := s.nodes[id]; !n.paused {
 				n.Tick(s.now)
+				s.call(n)
 				s.collect(id)
 			}
 		}
 		s.deliver()
+		s.alone()
 	}
 	return until == nil || until()
+}
+
+// call has a node that is blocked ask who may be alive, and tells it what it asked some time ago.
+func (s *simulation) call(n *simulated) {
+	if !s.roll || s.random.IntN(10) > 0 {
+		return
+	}
+	if n.called != nil {
+		n.RollCall(n.asked, n.called, s.now)
+		n.called = nil
+	} else if n.Blocked() {
+		n.asked, n.called = n.View(), s.ids()
+	}
+}
+
+// alone holds the simulation to one view that can train: one that all of its members have, and in which they reach
+// each other.
+func (s *simulation) alone() {
+	var training []elastic.View
+	for _, id := range s.ids() {
+		view := s.nodes[id].View()
+		together := view.Rank(id) == 0
+		for _, m := range view.IDs() {
+			n := s.nodes[m]
+			together = together && n != nil && !n.paused && n.View().Same(view) && s.cut[m] == s.cut[id]
+		}
+		if together {
+			training = append(training, view)
+		}
+	}
+	if s.force == 0 && len(training) > 1 {
+		s.t.Fatalf("%v trains, and %v trains too", training[0], training[1])
+	}
 }
 
 // deliver hands over what is due, in the order of arrival.

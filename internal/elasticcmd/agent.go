@@ -20,7 +20,7 @@ import (
 func agentCommand(streams Streams) *cobra.Command {
 	host, _ := os.Hostname()
 	config := agent.DefaultConfig(host)
-	var founder, keyFile, socket string
+	var founder, keyFile, socket, roll string
 	command := &cobra.Command{
 		Use:   "agent [flags] [-- COMMAND [ARGUMENT...]]",
 		Short: "Run the agent beside a worker",
@@ -29,14 +29,15 @@ when the worker does, with the same exit code. A worker finds its agent by the v
 ` + Variable + ` and speaks lines of JSON with it; the Python package diwan.elastic does.
 
 One worker of a job, the founder, makes the first view; the others join. Who is cut off
-from most others waits: a view is followed by another only with a quorum of its members.`,
+from most others waits: a view is followed by another only with a quorum of its members
+or, with --roll-call, when Kubernetes knows that the missing ones are dead.`,
 		Example: `  # Three workers on this machine.
   diwan elastic agent --name w0 --founder w0 --gossip 127.0.0.1:7946 -- python3 train.py
   diwan elastic agent --name w1 --seed 127.0.0.1:7946 --gossip 127.0.0.1:0 -- python3 train.py
   diwan elastic agent --name w2 --seed 127.0.0.1:7946 --gossip 127.0.0.1:0 -- python3 train.py
 
   # As a sidecar of an Indexed Job's Pods, which a headless Service names.
-  diwan elastic agent --founder digits-0 --seed digits:7946 --min 2`,
+  diwan elastic agent --founder digits-0 --seed digits:7946 --min 2 --roll-call job-name=digits`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			config.Found = founder != "" && config.Name == founder
 			config.Socket = socket
@@ -47,6 +48,12 @@ from most others waits: a view is followed by another only with a quorum of its 
 					return fmt.Errorf("cannot read the key: %w", err)
 				}
 				config.Key = bytes.TrimSpace(key)
+			}
+			if roll != "" {
+				var err error
+				if config.RollCall, err = rollCall(roll, accountDir); err != nil {
+					return err
+				}
 			}
 			if len(args) > 0 {
 				return runWith(config, args, streams)
@@ -65,6 +72,7 @@ from most others waits: a view is followed by another only with a quorum of its 
 	flags.StringVar(&keyFile, "key-file", "", "file with a key of 16, 24 or 32 bytes that encrypts, and keeps strangers out")
 	flags.IntVar(&config.Minimum, "min", config.Minimum, "members without which workers wait")
 	flags.IntVar(&config.Maximum, "max", 0, "most members of a view, others stand by; 0 for no limit")
+	flags.StringVar(&roll, "roll-call", "", "label selector of the Pods of all workers: without a quorum, go on once every one of them has answered that has not ended")
 	flags.DurationVar(&config.Force, "force-after", 0, "go on without a quorum after this time; who is cut off then trains apart. 0 for never")
 	flags.DurationVar(&config.WorkerTimeout, "worker-timeout", config.WorkerTimeout, "silence after which a worker is taken out")
 	socketFlag(command, &socket)

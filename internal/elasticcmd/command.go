@@ -8,6 +8,8 @@ package elasticcmd
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 
@@ -28,6 +30,22 @@ type ExitError struct{ Code int }
 
 // Error says only that: the worker has said the rest.
 func (e *ExitError) Error() string { return "the worker failed" }
+
+// Main runs the commands as a program of their own, and returns its exit code.
+func Main() int {
+	root := New(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	root.Use, root.SilenceUsage, root.SilenceErrors = "diwan-elastic", true, true
+	err := root.Execute()
+	var exit *ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.Code
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return 1
+	}
+	return 0
+}
 
 // New returns the command elastic with those below it.
 func New(streams Streams) *cobra.Command {

@@ -19,18 +19,10 @@ import (
 
 // TestMain lets the test binary be the commands, so that tests can signal and kill them.
 func TestMain(m *testing.M) {
-	if os.Getenv("DIWAN_TEST_ELASTIC") == "" {
-		os.Exit(m.Run())
+	if os.Getenv("DIWAN_TEST_ELASTIC") != "" {
+		os.Exit(Main())
 	}
-	command := New(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
-	command.SilenceUsage = true
-	var exit *ExitError
-	if err := command.Execute(); errors.As(err, &exit) {
-		os.Exit(exit.Code)
-	} else if err != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
+	os.Exit(m.Run())
 }
 
 func start(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
