@@ -5,8 +5,9 @@
 package elastic
 
 import (
-	"errors"
+	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -14,7 +15,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,23 +27,17 @@ import (
 
 // TestMain lets the test binary be the agent.
 func TestMain(m *testing.M) {
-	if os.Getenv("DIWAN_TEST_ELASTIC") == "" {
-		os.Exit(m.Run())
+	if os.Getenv("DIWAN_TEST_ELASTIC") != "" {
+		os.Exit(elasticcmd.Main())
 	}
-	var exit *elasticcmd.ExitError
-	if err := elasticcmd.New(elasticcmd.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}).Execute(); errors.As(err, &exit) {
-		os.Exit(exit.Code)
-	} else if err != nil {
-		os.Exit(1)
-	}
-	os.Exit(0)
+	os.Exit(m.Run())
 }
 
 // job is some workers of one training, each a process below an agent.
 type job struct {
 	t       *testing.T
 	dir     string
-	seed    string
+	seeds   []string // where agents gossip
 	program []string
 	samples string // in each epoch
 	workers map[string]*exec.Cmd
@@ -55,7 +52,7 @@ func newJob(t *testing.T, samples int, program ...string) *job {
 		}
 		t.Skip(err)
 	}
-	return &job{t: t, dir: t.TempDir(), seed: freeAddress(t), program: program, samples: strconv.Itoa(samples), workers: map[string]*exec.Cmd{}}
+	return &job{t: t, dir: t.TempDir(), program: program, samples: strconv.Itoa(samples), workers: map[string]*exec.Cmd{}}
 }
 
 func freeAddress(t *testing.T) string {
@@ -68,14 +65,16 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// start runs a worker. w0 founds, and is the seed of the others; others is another seed, for when w0 is gone.
+// start runs a worker. w0 founds; those that started before are the seeds.
 func (j *job) start(name string) *exec.Cmd {
 	j.t.Helper()
-	gossip := "127.0.0.1:0"
-	if name == "w0" {
-		gossip = j.seed
+	gossip := freeAddress(j.t)
+	args := []string{"agent", "--job", "digits", "--name", name, "--founder", "w0", "--gossip", gossip}
+	if len(j.seeds) > 0 {
+		args = append(args, "--seed", strings.Join(j.seeds, ","))
 	}
-	args := []string{"agent", "--job", "digits", "--name", name, "--founder", "w0", "--gossip", gossip, "--seed", j.seed, "--"}
+	j.seeds = append(j.seeds, gossip)
+	args = append(args, "--")
 	command := exec.Command(os.Args[0], append(args, j.program...)...)
 	command.Env = append(os.Environ(), "DIWAN_TEST_ELASTIC=1", "DIWAN_ELASTIC_HOST=127.0.0.1", "PYTHONUNBUFFERED=1",
 		"PYTHONPATH=../../python", "OMP_NUM_THREADS=1", "PYTHONDONTWRITEBYTECODE=1",
@@ -185,11 +184,20 @@ func (j *job) awaitSize(want int) {
 	}
 }
 
+// soak has TestWorkersComeAndGo go on for about a minute:
+//
+//	go test ./examples/elastic -run TestWorkersComeAndGo -soak
+var soak = flag.Bool("soak", false, "disturb a training for a minute")
+
 // TestWorkersComeAndGo kills a worker and starts another, again and again, freezes one for a while, and holds the training
 // to what it would have been without: each sample once in each epoch, and the same loss.
 func TestWorkersComeAndGo(t *testing.T) {
 	t.Parallel()
 	const epochs = 4
+	rounds := 3
+	if *soak {
+		rounds = 25
+	}
 	calm := newJob(t, 1797, "python3", "train.py", "--seed=1", fmt.Sprintf("--epochs=%d", epochs))
 	calm.start("w0")
 	calm.finish(2 * time.Minute)
@@ -201,19 +209,17 @@ func TestWorkersComeAndGo(t *testing.T) {
 		wild.start(fmt.Sprint("w", i))
 	}
 	wild.awaitSize(3)
-	for i := 3; i < 6; i++ {
-		wild.start(fmt.Sprint("w", i))
+	for i := range rounds {
+		wild.start(fmt.Sprint("w", 3+i))
 		wild.awaitSize(4)
-		victim := fmt.Sprint("w", 1+random.IntN(i))
-		for wild.workers[victim] == nil {
-			victim = fmt.Sprint("w", 1+random.IntN(i))
-		}
+		running := slices.Sorted(maps.Keys(wild.workers))
+		victim := running[random.IntN(len(running))]
 		wild.workers[victim].Process.Kill()
 		wild.workers[victim].Wait()
 		delete(wild.workers, victim)
 		wild.awaitSize(3)
 	}
-	stopped := wild.start("w9") // and one that is frozen and comes back
+	stopped := wild.start("last") // and one that is frozen and comes back
 	wild.awaitSize(4)
 	syscall.Kill(-stopped.Process.Pid, syscall.SIGSTOP)
 	wild.awaitSize(3)
@@ -224,7 +230,10 @@ func TestWorkersComeAndGo(t *testing.T) {
 	}
 	wild.finish(3 * time.Minute)
 
-	sameLosses(t, calm.epochs(), wild.epochs(), epochs)
+	got := wild.epochs()
+	sameLosses(t, calm.epochs(), got, epochs)
+	number, _ := wild.latest()
+	t.Logf("%d kills, %d views, loss %v", rounds, number, got[epochs])
 }
 
 // sameLosses holds a disturbed training to the losses of an undisturbed one.
