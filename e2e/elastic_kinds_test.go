@@ -5,8 +5,10 @@ package e2e
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -20,23 +22,25 @@ func (s *server) scales(t *testing.T) {
 		t.Skip("PyTorch is not installed: run `make torch`")
 	}
 	const workers = "digits-elastic-worker-*/pytorch"
-	done := make(chan string, 1)
-	go func() {
-		stdout, stderr, _ := s.diwan("run", abs(t, root+"/examples/training/pytorch-elastic.yaml"))
-		done <- stdout + stderr
-	}()
-	s.prints(t, workers, `epoch 1 workers=2`)
+	directory := abs(t, root+"/examples/training")
+	example, err := os.ReadFile(filepath.Join(directory, "pytorch-elastic.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := strings.NewReplacer("pytorch_elastic.py", filepath.Join(directory, "pytorch_elastic.py"), "--pause=0.5", "--pause=3, --pause-until=/checkpoints/enough")
+	s.apply(t, slow.Replace(string(example)))
+	s.prints(t, workers, `workers=2`)
 	s.kubectl(t, "delete", "pod", "digits-elastic-worker-1", "--force", "--grace-period=0")
 	s.prints(t, workers, `rank 1 of 2 begins at epoch ([2-9]|\d\d)`)
 	s.kubectl(t, "scale", "pytorchjob", "digits-elastic", "--replicas=3")
-	s.prints(t, workers, `rank 2 of 3 begins at epoch ([3-9]|\d\d)`)
+	s.prints(t, workers, `rank 2 of 3 begins at epoch ([2-9]|\d\d)`)
 	s.kubectl(t, "scale", "pytorchjob", "digits-elastic", "--replicas=1")
-	s.prints(t, workers, `rank 0 of 1 begins at epoch ([4-9]|\d\d)`)
-	said := <-done
-	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=1s", "pytorchjob/digits-elastic")
+	s.prints(t, "digits-elastic-worker-0/pytorch", `(?s)of 3 begins.*of 1 begins at epoch ([2-9]|\d\d)`)
+	s.kubectl(t, "exec", "digits-elastic-worker-0", "--", "touch", "/checkpoints/enough")
+	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=60s", "pytorchjob/digits-elastic")
 	end := regexp.MustCompile(`of 1 accuracy=([\d.]+)`).FindStringSubmatch(s.printed(workers))
 	if end == nil {
-		t.Fatalf("the last worker tells no accuracy:\n%s\n%s", s.printed(workers), said)
+		t.Fatalf("the last worker tells no accuracy:\n%s", s.printed(workers))
 	}
 	if accuracy, _ := strconv.ParseFloat(end[1], 64); accuracy < 0.95 {
 		t.Errorf("it came to an accuracy of %v, want 0.95", accuracy)

@@ -21,6 +21,7 @@ parser.add_argument("--batch", type=int, default=64, help="of all workers togeth
 parser.add_argument("--lr", type=float, default=0.01)
 parser.add_argument("--checkpoint", default="checkpoint.pt", metavar="FILE")
 parser.add_argument("--pause", type=float, default=0.0, help="seconds that an epoch takes besides, as if the network were larger")
+parser.add_argument("--pause-until", default="", metavar="FILE", help="pause only until this file exists")
 args = parser.parse_args()
 
 distributed.init_process_group("gloo")
@@ -50,7 +51,9 @@ for epoch in range(first, args.epochs):
         torch.save((epoch + 1, network.state_dict(), optimizer.state_dict()), args.checkpoint + ".new")
         os.replace(args.checkpoint + ".new", args.checkpoint)
     print(f"epoch {epoch + 1} workers={world}", flush=True)
-    time.sleep(args.pause)
+    end = time.monotonic() + args.pause
+    while time.monotonic() < end and not os.path.exists(args.pause_until):
+        time.sleep(0.05)
 
 with torch.no_grad():
     accuracy = (network(test_pixels.float()).argmax(dim=1) == test_labels).float().mean().item()
