@@ -9,4 +9,4 @@ import (
 	"diwan.dev/diwan/internal/cli"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], cli.Std())) }
+func main() { os.Exit(cli.MainAs(os.Args[0], os.Args[1:], cli.Std())) }

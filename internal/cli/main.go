@@ -8,16 +8,29 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"diwan.dev/diwan/internal/podssh"
 )
 
 // Streams are the standard streams of a command.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+}
+
+// MainAs is Main of a binary that was started by the name program: as ssh or sshd, which it is for
+// the Pods of a laptop, or as diwan.
+func MainAs(program string, args []string, streams Streams) int {
+	if slices.Contains(podssh.Programs(), filepath.Base(program)) {
+		return podssh.Main(program, args, streams.In, streams.Out, streams.Err)
+	}
+	return Main(args, streams)
 }
 
 // Main runs diwan with the arguments that follow the program's name, and returns its exit code.

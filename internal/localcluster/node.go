@@ -66,6 +66,7 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	}
 
 	nodeConfig := node.DefaultConfig(string(cfg.Home))
+	nodeConfig.Self = images.Executable()
 	nodeConfig.NodeName = cfg.NodeName
 	if cfg.CPUs > 0 {
 		nodeConfig.CPUs = int64(cfg.CPUs)

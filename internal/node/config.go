@@ -59,6 +59,9 @@ type Config struct {
 	RootCA []byte
 	// Port is where this node's server listens (package server); 0 is none.
 	Port int32
+	// Self is the diwan binary, which stands for ssh and sshd in containers that
+	// mount keys for them (package podssh). Empty: they find what the machine has.
+	Self string
 	// PassEnv names variables of this process that containers see unless they
 	// set them; a trailing * stands for any ending. See DefaultConfig.
 	PassEnv []string

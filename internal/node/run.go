@@ -188,6 +188,9 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	if os.Geteuid() != 0 {
 		env.services["DIWAN_VOLUMES"] = volumeList(c, spec.Mounts)
 	}
+	if img, err = w.giveSSH(pod, c, &spec, env, img, sandbox); err != nil {
+		return spec, err
+	}
 	spec.Env = env.list(n.passed, img)
 	if !pod.Spec.HostNetwork {
 		spec.Hostname = hostname(pod)

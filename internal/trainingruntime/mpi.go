@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/sshkey"
 )
 
 // The variables by which OpenMPI finds its nodes; jobs may not set them.
@@ -22,13 +23,12 @@ const (
 	mpiSlots     = "OMPI_MCA_orte_set_default_slots"
 )
 
-// Names of what MPI needs; PublicKey is the key in the Secret of the public one.
+// Names of what MPI needs.
 const (
 	hostFileDirectory = "/etc/mpi"
 	hostFileName      = "hostfile"
 	hostFileVolume    = "mpi-hostfile"
 	sshVolume         = "mpi-ssh-auth"
-	PublicKey         = "ssh-publickey"
 )
 
 // mpi gives the launcher a host file and all nodes a pair of keys for ssh.
@@ -94,9 +94,9 @@ func keysVolume(secret string) corev1.Volume {
 		SecretName:  secret,
 		DefaultMode: ptr.To(int32(0o400)),
 		Items: []corev1.KeyToPath{
-			file(corev1.SSHAuthPrivateKey, "id_rsa", 0o640),
-			file(PublicKey, "id_rsa.pub", 0o644),
-			file(PublicKey, "authorized_keys", 0o644),
+			file(sshkey.Private, sshkey.PrivateFile, 0o640),
+			file(sshkey.Public, sshkey.PublicFile, 0o644),
+			file(sshkey.Public, sshkey.AuthorizedFile, 0o644),
 		},
 	}}}
 }

@@ -134,8 +134,20 @@ func (j *MPIJob) setDefaults() {
 	if w := s.MPIReplicaSpecs[Worker]; w != nil && w.Replicas == nil {
 		w.Replicas = new(int32(0))
 	}
-	if l := s.MPIReplicaSpecs[MPILauncher]; l != nil && l.RestartPolicy == "" && s.MPIImplementation != "" {
+	if j.IsV2beta1() {
+		s.setV2beta1Defaults()
+	}
+}
+
+func (s *MPIJobSpec) setV2beta1Defaults() {
+	if l := s.MPIReplicaSpecs[MPILauncher]; l != nil && l.RestartPolicy == "" {
 		l.RestartPolicy = RestartOnFailure
+	}
+	if s.SSHAuthMountPath == "" {
+		s.SSHAuthMountPath = DefaultSSHAuthMountPath
+	}
+	if s.LauncherCreationPolicy == "" {
+		s.LauncherCreationPolicy = LauncherAtStartup
 	}
 }
 

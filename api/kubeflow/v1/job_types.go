@@ -59,9 +59,11 @@ const (
 	CleanPodsNone    CleanPodPolicy = "None"
 )
 
-// Who may manage a job: this operator, or MultiKueue on another cluster.
+// Who may manage a job: this operator, by its name for MPIJobs of v2beta1 or for
+// other jobs, or MultiKueue on another cluster.
 const (
 	ManagedByTrainingOperator = "kubeflow.org/training-operator"
+	ManagedByMPIOperator      = "kubeflow.org/mpi-operator"
 	ManagedByMultiKueue       = "kueue.x-k8s.io/multikueue"
 )
 
@@ -91,8 +93,9 @@ type RunPolicy struct {
 	// +kubebuilder:default:=false
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// Who manages the job: kubeflow.org/training-operator, the default, or
-	// kueue.x-k8s.io/multikueue. Cannot be changed.
+	// Who manages the job: kubeflow.org/training-operator, the default, of an
+	// MPIJob of v2beta1 kubeflow.org/mpi-operator, or kueue.x-k8s.io/multikueue.
+	// Cannot be changed.
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
 

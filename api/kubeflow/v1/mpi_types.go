@@ -48,9 +48,9 @@ type MPIJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
-	// Of v2beta1: the MPI implementation. Where it is set, the job is of that
-	// version.
-	MPIImplementation string `json:"mpiImplementation,omitempty"`
+	// Of v2beta1: the MPI implementation, OpenMPI, Intel or MPICH. Where it is
+	// set, the job is of that version.
+	MPIImplementation MPIImplementation `json:"mpiImplementation,omitempty"`
 
 	// Of v2beta1: where SSH keys are mounted.
 	SSHAuthMountPath string `json:"sshAuthMountPath,omitempty"`
@@ -59,9 +59,36 @@ type MPIJobSpec struct {
 	RunLauncherAsWorker *bool `json:"runLauncherAsWorker,omitempty"`
 
 	// Of v2beta1: when the launcher is created.
-	LauncherCreationPolicy string `json:"launcherCreationPolicy,omitempty"`
+	LauncherCreationPolicy LauncherCreationPolicy `json:"launcherCreationPolicy,omitempty"`
 }
 
 // MPILauncher is the replica type of an MPIJob that runs mpirun; the other is
 // Worker.
 const MPILauncher ReplicaType = "Launcher"
+
+// MPIImplementation names an implementation of MPI.
+type MPIImplementation string
+
+// The implementations whose mpirun is told where the workers are.
+const (
+	OpenMPI  MPIImplementation = "OpenMPI"
+	IntelMPI MPIImplementation = "Intel"
+	MPICH    MPIImplementation = "MPICH"
+)
+
+// LauncherCreationPolicy says when the launcher of a job of v2beta1 is created.
+type LauncherCreationPolicy string
+
+// With the workers, or when all of them are ready.
+const (
+	LauncherAtStartup           LauncherCreationPolicy = "AtStartup"
+	LauncherWaitForWorkersReady LauncherCreationPolicy = "WaitForWorkersReady"
+)
+
+// DefaultSSHAuthMountPath is where the keys of a job of v2beta1 are, unless it
+// says otherwise.
+const DefaultSSHAuthMountPath = "/root/.ssh"
+
+// IsV2beta1 reports whether the job is of v2beta1, whose launcher is a Job of
+// batch and reaches the workers by ssh.
+func (j *MPIJob) IsV2beta1() bool { return j.Spec.MPIImplementation != "" }

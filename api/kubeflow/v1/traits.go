@@ -5,6 +5,7 @@ package v1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -47,6 +48,26 @@ type Traits struct {
 	Controller string
 	// Scales says that autoscalers may change the number of workers.
 	Scales bool
+	// LaterVersion is the version of the API in which the job was written, where
+	// that is not this package's.
+	LaterVersion string
+}
+
+// GroupVersion is the group and version in which the job was written.
+func (t *Traits) GroupVersion() schema.GroupVersion {
+	if t.LaterVersion != "" {
+		return schema.GroupVersion{Group: Group, Version: t.LaterVersion}
+	}
+	return GroupVersion
+}
+
+// ManagedBy is what the field of that name says of jobs that this operator
+// manages.
+func (t *Traits) ManagedBy() string {
+	if t.LaterVersion != "" {
+		return ManagedByMPIOperator
+	}
+	return ManagedByTrainingOperator
 }
 
 var (
@@ -59,6 +80,9 @@ var (
 	mpiTraits = Traits{Kind: "MPIJob", Plural: "mpijobs", Framework: "mpi", Field: "mpiReplicaSpecs", Controller: "mpijob-controller",
 		Types:     []ReplicaType{MPILauncher, Worker},
 		Container: "mpi", RestartPolicy: RestartNever}
+	mpiV2beta1Traits = Traits{Kind: "MPIJob", Plural: "mpijobs", Framework: "mpi", Field: "mpiReplicaSpecs", Controller: "mpi-operator",
+		Types:     []ReplicaType{MPILauncher, Worker},
+		Container: "mpi", RestartPolicy: RestartNever, LaterVersion: "v2beta1"}
 	xgboostTraits = Traits{Kind: "XGBoostJob", Plural: "xgboostjobs", Framework: "xgboost", Field: "xgbReplicaSpecs", Controller: "xgboostjob-controller",
 		Types:     []ReplicaType{Master, Worker},
 		Container: "xgboost", PortName: "xgboostjob-port", Port: 9999, RestartPolicy: RestartNever}
@@ -126,7 +150,12 @@ func (j *PyTorchJob) Policy() *RunPolicy { return &j.Spec.RunPolicy }
 func (j *PyTorchJob) State() *JobStatus { return &j.Status }
 
 // Traits implements Job.
-func (j *MPIJob) Traits() *Traits { return &mpiTraits }
+func (j *MPIJob) Traits() *Traits {
+	if j.IsV2beta1() {
+		return &mpiV2beta1Traits
+	}
+	return &mpiTraits
+}
 
 // Replicas implements Job.
 func (j *MPIJob) Replicas() map[ReplicaType]*ReplicaSpec { return j.Spec.MPIReplicaSpecs }

@@ -22,7 +22,7 @@ const MaxReplicas = 100_000
 func Validate(j Job) field.ErrorList {
 	t := j.Traits()
 	errs := validateName(j)
-	errs = append(errs, validatePolicy(j.Policy(), field.NewPath("spec", "runPolicy"))...)
+	errs = append(errs, t.validatePolicy(j.Policy(), field.NewPath("spec", "runPolicy"))...)
 	path := field.NewPath("spec", t.Field)
 	if len(j.Replicas()) == 0 {
 		return append(errs, field.Required(path, "a job has replicas, of the types "+list(t.Types)))
@@ -48,6 +48,9 @@ func Validate(j Job) field.ErrorList {
 
 // ValidateUpdate says what of a job must not be changed.
 func ValidateUpdate(now, before Job) field.ErrorList {
+	if from, to := before.Traits().GroupVersion().Version, now.Traits().GroupVersion().Version; from != to {
+		return field.ErrorList{field.Forbidden(field.NewPath("apiVersion"), fmt.Sprintf("this %s is one of %s, not of %s: write it in that version", now.Traits().Kind, from, to))}
+	}
 	return apivalidation.ValidateImmutableField(now.Policy().ManagedBy, before.Policy().ManagedBy, field.NewPath("spec", "runPolicy", "managedBy"))
 }
 
@@ -63,7 +66,7 @@ func Warnings(j Job) []string {
 // the job. Names that the API server generates are not known yet.
 func validateName(j Job) field.ErrorList {
 	path, name := field.NewPath("metadata", "name"), j.GetName()
-	if m, ok := j.(*MPIJob); name == "" || ok && m.Spec.MPIImplementation == "" {
+	if m, ok := j.(*MPIJob); name == "" || ok && !m.IsV2beta1() {
 		return nil // its replicas have no Services
 	}
 	if wrong := apivalidation.NameIsDNS1035Label(name, false); len(wrong) > 0 {
@@ -92,10 +95,10 @@ func ReplicaName(job string, t ReplicaType, index int) string {
 	return strings.ReplaceAll(job+"-"+strings.ToLower(string(t))+"-"+strconv.Itoa(index), "/", "-")
 }
 
-func validatePolicy(p *RunPolicy, path *field.Path) field.ErrorList {
+func (t *Traits) validatePolicy(p *RunPolicy, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if p.ManagedBy != nil && *p.ManagedBy != ManagedByTrainingOperator && *p.ManagedBy != ManagedByMultiKueue {
-		errs = append(errs, field.NotSupported(path.Child("managedBy"), *p.ManagedBy, []string{ManagedByMultiKueue, ManagedByTrainingOperator}))
+	if p.ManagedBy != nil && *p.ManagedBy != t.ManagedBy() && *p.ManagedBy != ManagedByMultiKueue {
+		errs = append(errs, field.NotSupported(path.Child("managedBy"), *p.ManagedBy, []string{ManagedByMultiKueue, t.ManagedBy()}))
 	}
 	errs = append(errs, validateClean(p.CleanPodPolicy, path.Child("cleanPodPolicy"))...)
 	if p.RestartScope != "" && p.RestartScope != RestartReplica && p.RestartScope != RestartJob {
@@ -130,7 +133,7 @@ func (t *Traits) validateReplica(spec *ReplicaSpec, path *field.Path) field.Erro
 		return field.ErrorList{field.Required(containers, "must be specified")}
 	}
 	var errs field.ErrorList
-	named := t == &mpiTraits // its main container is the first, whatever its name
+	named := t.Framework == mpiTraits.Framework // its main container is the first, whatever its name
 	for i, c := range spec.Template.Spec.Containers {
 		if c.Image == "" {
 			errs = append(errs, field.Required(containers.Index(i).Child("image"), "must be required"))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -125,6 +126,39 @@ func (j *MPIJob) validate(path *field.Path) field.ErrorList {
 	}
 	if n := j.Spec.SlotsPerWorker; n != nil && *n < 1 {
 		errs = append(errs, field.Invalid(field.NewPath("spec", "slotsPerWorker"), *n, "must be at least 1"))
+	}
+	if j.IsV2beta1() {
+		errs = append(errs, j.validateV2beta1(path)...)
+	}
+	return errs
+}
+
+func (j *MPIJob) validateV2beta1(path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	implementations := []MPIImplementation{IntelMPI, MPICH, OpenMPI}
+	if i := j.Spec.MPIImplementation; !slices.Contains(implementations, i) {
+		errs = append(errs, field.NotSupported(spec.Child("mpiImplementation"), i, implementations))
+	}
+	policies := []LauncherCreationPolicy{LauncherAtStartup, LauncherWaitForWorkersReady}
+	if p := j.Spec.LauncherCreationPolicy; p != "" && !slices.Contains(policies, p) {
+		errs = append(errs, field.NotSupported(spec.Child("launcherCreationPolicy"), p, policies))
+	}
+	if dir := j.Spec.SSHAuthMountPath; dir != "" && !strings.HasPrefix(dir, "/") {
+		errs = append(errs, field.Invalid(spec.Child("sshAuthMountPath"), dir, "must be an absolute path"))
+	}
+	if j.Spec.RunPolicy.RestartScope == RestartJob {
+		errs = append(errs, field.NotSupported(spec.Child("runPolicy", "restartScope"), RestartJob, []RestartScope{RestartReplica}))
+	}
+	worker, name := find(j, Worker)
+	if worker != nil && (worker.Replicas == nil || *worker.Replicas < 1) {
+		errs = append(errs, field.Required(path.Key(string(name)).Child("replicas"), "must be at least 1"))
+	}
+	retries := []RestartPolicy{RestartNever, RestartOnFailure}
+	for _, t := range j.Traits().Types {
+		if replicas, name := find(j, t); replicas != nil && replicas.RestartPolicy != "" && !slices.Contains(retries, replicas.RestartPolicy) {
+			errs = append(errs, field.NotSupported(path.Key(string(name)).Child("restartPolicy"), replicas.RestartPolicy, retries))
+		}
 	}
 	return errs
 }

@@ -16,6 +16,7 @@ const (
 	paddle  = "{template: {spec: {containers: [{name: paddle, image: i}]}}}"
 	jax     = "{template: {spec: {containers: [{name: jax, image: i}]}}}"
 	mpi     = "{template: {spec: {containers: [{name: any, image: i}]}}}"
+	mpi2    = "{replicas: 2, template: {spec: {containers: [{name: any, image: i}]}}}"
 	mx      = "{template: {spec: {containers: [{name: mxnet, image: i}]}}}"
 )
 
@@ -56,6 +57,16 @@ func TestValidate(t *testing.T) {
 		"MPI":                 {"Its container has any name", "kind: MPIJob\nmetadata: {name: 0.dots}\nspec: {mpiReplicaSpecs: {Launcher: " + mpi + ", Worker: " + mpi + "}}", ""},
 		"MPILauncherless":     {"mpirun must run", "kind: MPIJob" + head + "{mpiReplicaSpecs: {Worker: " + mpi + "}}", "spec.mpiReplicaSpecs[Launcher]"},
 		"MPIContainerUnnamed": {"As upstream", "kind: MPIJob" + head + "{mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{image: i}]}}}}}", "containers[0].name"},
+		"MPI2":                {"Valid as the MPI operator's", "kind: MPIJob" + head + "{mpiImplementation: MPICH, runPolicy: {managedBy: kubeflow.org/mpi-operator}, mpiReplicaSpecs: {Launcher: " + mpi + ", Worker: " + mpi2 + "}}", ""},
+		"MPI2Alone":           {"A launcher can work alone", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, runLauncherAsWorker: true, mpiReplicaSpecs: {Launcher: " + mpi + "}}", ""},
+		"MPI2Name":            {"Its workers have host names", "kind: MPIJob\nmetadata: {name: 0.dots}\nspec: {mpiImplementation: OpenMPI, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "metadata.name"},
+		"MPI2Uncounted":       {"The MPI operator wants the number of workers written out", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, mpiReplicaSpecs: {Launcher: " + mpi + ", Worker: " + mpi + "}}", "spec.mpiReplicaSpecs[Worker].replicas"},
+		"MPI2Other":           {"A typing error", "kind: MPIJob" + head + "{mpiImplementation: LAM, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "spec.mpiImplementation"},
+		"MPI2Creation":        {"The MPI operator would wait for the workers", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, launcherCreationPolicy: Later, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "spec.launcherCreationPolicy"},
+		"MPI2Keys":            {"Nothing can be mounted there", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, sshAuthMountPath: .ssh, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "spec.sshAuthMountPath"},
+		"MPI2Restart":         {"The launcher's Job knows no other", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, mpiReplicaSpecs: {Launcher: {restartPolicy: ExitCode, template: {spec: {containers: [{name: any, image: i}]}}}}}", "spec.mpiReplicaSpecs[Launcher].restartPolicy"},
+		"MPI2Scope":           {"The launcher is not restarted with the workers", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, runPolicy: {restartScope: Job}, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "spec.runPolicy.restartScope"},
+		"MPI2ManagedBy":       {"As the MPI operator", "kind: MPIJob" + head + "{mpiImplementation: OpenMPI, runPolicy: {managedBy: kubeflow.org/training-operator}, mpiReplicaSpecs: {Launcher: " + mpi + "}}", "spec.runPolicy.managedBy"},
 		"MX":                  {"Valid as upstream's", "kind: MXJob" + head + "{jobMode: MXTrain, mxReplicaSpecs: {Scheduler: " + mx + ", Server: " + mx + ", Worker: " + mx + "}}", ""},
 		"MXMode":              {"A typing error", "kind: MXJob" + head + "{jobMode: Train, mxReplicaSpecs: {Worker: " + mx + "}}", "spec.jobMode"},
 		"Negative":            {"It would mean nothing", "kind: TFJob" + head + "{runPolicy: {backoffLimit: -1, ttlSecondsAfterFinished: -1, activeDeadlineSeconds: 0}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.activeDeadlineSeconds"},
@@ -85,6 +96,23 @@ func TestManagedByStays(t *testing.T) {
 		if len(v1.ValidateUpdate(after, before)) == 0 || len(v1.ValidateUpdate(before, before)) != 0 {
 			t.Errorf("managedBy of a %s must not be changed, and only that", kind)
 		}
+	}
+}
+
+// TestVersionStays holds that a job stays of the version in which it was written,
+// by which it runs.
+func TestVersionStays(t *testing.T) {
+	t.Parallel()
+	older, later := read(t, "kind: MPIJob\nspec: {}"), read(t, "kind: MPIJob\nspec: {mpiImplementation: OpenMPI}")
+	for _, pair := range [][2]v1.Job{{older, later}, {later, older}} {
+		errs := v1.ValidateUpdate(pair[1], pair[0])
+		want := "this MPIJob is one of " + pair[0].Traits().GroupVersion().Version + ","
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
+			t.Errorf("an update gives %v, want %q", errs, want)
+		}
+	}
+	if later.Traits().GroupVersion().String() != "kubeflow.org/v2beta1" {
+		t.Errorf("the later version is %s", later.Traits().GroupVersion())
 	}
 }
 

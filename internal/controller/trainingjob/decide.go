@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ type plan struct {
 	deleteServices []*corev1.Service
 	objects        []client.Object // make sure of these
 	drop           []client.Object // delete these, by their names
+	launcher       *batchv1.Job    // have this one, which is not as it should be
 	remove         bool            // delete the job itself
 	after          time.Duration   // when to look again at the latest; 0: when something changes
 	lost           bool            // it rests on Pods that are not there
@@ -42,10 +44,7 @@ type event struct {
 // decide says what is to be done about a job, which has its defaults, given the
 // Pods and Services that it controls.
 func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Service, now time.Time) plan {
-	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services, awaited: map[string]bool{}}
-	for _, name := range d.status.AwaitedReplicas {
-		d.awaited[name] = true
-	}
+	d := newDecision(f, job, services, now)
 	d.sort(pods)
 	d.status.Set(d.now, v1.JobCreated, corev1.ConditionTrue, d.kind+"Created", fmt.Sprintf("%s %s is created.", d.kind, job.GetName()))
 	switch {
@@ -57,9 +56,22 @@ func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Serv
 		d.resume()
 		d.advance()
 	}
+	return d.finish()
+}
+
+func newDecision(f Framework, job v1.Job, services []*corev1.Service, now time.Time) *decision {
+	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services, awaited: map[string]bool{}}
+	for _, name := range d.status.AwaitedReplicas {
+		d.awaited[name] = true
+	}
+	return d
+}
+
+// finish completes the plan.
+func (d *decision) finish() plan {
 	slices.Sort(d.status.LeavingPods)
 	d.status.AwaitedReplicas = slices.Sorted(maps.Keys(d.awaited))
-	if !equality.Semantic.DeepEqual(job.State(), d.status) {
+	if !equality.Semantic.DeepEqual(d.job.State(), d.status) {
 		d.status.LastReconcileTime = &d.now
 		d.plan.status = d.status
 	}

@@ -3,6 +3,8 @@
 package trainingjob
 
 import (
+	"os"
+
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -100,6 +102,15 @@ func succeeded(t v1.ReplicaType, pods map[Replica]*corev1.Pod) int {
 		}
 	}
 	return n
+}
+
+// serviceSuffix is what follows the name of a Service of a namespace.
+func serviceSuffix(namespace string) string {
+	suffix := "." + namespace + ".svc"
+	if domain := os.Getenv("CUSTOM_CLUSTER_DOMAIN"); domain != "" {
+		suffix += "." + domain
+	}
+	return suffix
 }
 
 // addEnv adds variables, in the order given, to each container.

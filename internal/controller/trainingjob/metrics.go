@@ -7,52 +7,83 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
 // Metrics counts what becomes of jobs, by namespace and framework, under the
-// training operator's names.
+// training operator's names; MPIJobs of v2beta1 also under the MPI operator's.
 type Metrics struct {
 	created, deleted, successful, failed, restarted *prometheus.CounterVec
+	mpiCreated, mpiSuccessful, mpiFailed            *prometheus.CounterVec
+	mpiInfo                                         *prometheus.GaugeVec
 }
 
 // NewMetrics registers the metrics. Where they are registered already, by
 // another manager in this process, those are used.
 func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
+	var errs []error
+	counter := func(into **prometheus.CounterVec, name, help string, labels ...string) {
+		c, err := register(registerer, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
+		*into, errs = c, append(errs, err)
+	}
 	for name, into := range map[string]**prometheus.CounterVec{
 		"created": &m.created, "deleted": &m.deleted, "successful": &m.successful, "failed": &m.failed, "restarted": &m.restarted,
 	} {
-		counter := prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "training_operator_jobs_" + name + "_total",
-			Help: "Counts number of jobs " + name,
-		}, []string{"job_namespace", "framework"})
-		err := registerer.Register(counter)
-		var already prometheus.AlreadyRegisteredError
-		if errors.As(err, &already) {
-			counter, _ = already.ExistingCollector.(*prometheus.CounterVec)
-		} else if err != nil {
-			return nil, fmt.Errorf("cannot register the metrics of training jobs: %w", err)
-		}
-		*into = counter
+		counter(into, "training_operator_jobs_"+name+"_total", "Counts number of jobs "+name, "job_namespace", "framework")
+	}
+	for name, into := range map[string]**prometheus.CounterVec{"created": &m.mpiCreated, "successful": &m.mpiSuccessful, "failed": &m.mpiFailed} {
+		counter(into, "mpi_operator_jobs_"+name+"_total", "Counts number of MPI jobs "+name)
+	}
+	info, err := register(registerer, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mpi_operator_job_info", Help: "Information about MPIJob"},
+		[]string{"launcher", "namespace"}))
+	m.mpiInfo = info
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return nil, fmt.Errorf("cannot register the metrics of training jobs: %w", err)
 	}
 	return m, nil
 }
 
+// register registers a metric, or returns the one that is registered already.
+func register[T prometheus.Collector](registerer prometheus.Registerer, metric T) (T, error) {
+	err := registerer.Register(metric)
+	var already prometheus.AlreadyRegisteredError
+	if errors.As(err, &already) {
+		metric, _ = already.ExistingCollector.(T)
+		return metric, nil
+	}
+	return metric, err
+}
+
 // observe counts what a write of a job's status tells.
 func (m *Metrics) observe(job v1.Job, before, after *v1.JobStatus) {
-	count := func(c *prometheus.CounterVec, n int32) {
-		c.WithLabelValues(job.GetNamespace(), job.Traits().Framework).Add(float64(n))
+	of := []string{job.GetNamespace(), job.Traits().Framework}
+	first, succeeded := before.Condition(v1.JobCreated) == nil, !before.Is(v1.JobSucceeded) && after.Is(v1.JobSucceeded)
+	failed := !before.Is(v1.JobFailed) && after.Is(v1.JobFailed)
+	add(m.created, first, of...)
+	add(m.successful, succeeded, of...)
+	add(m.failed, failed, of...)
+	m.restarted.WithLabelValues(of...).Add(float64(max(after.Restarts-before.Restarts, 0)))
+	if j := v2beta1(job); j != nil {
+		add(m.mpiCreated, first)
+		add(m.mpiSuccessful, succeeded)
+		add(m.mpiFailed, failed)
+		if after.ReplicaStatuses[v1.MPILauncher] != nil {
+			m.mpiInfo.WithLabelValues(launcherName(j), j.Namespace).Set(1)
+		}
 	}
-	if before.Condition(v1.JobCreated) == nil {
-		count(m.created, 1)
+}
+
+// add counts what has happened.
+func add(c *prometheus.CounterVec, happened bool, labels ...string) {
+	if happened {
+		c.WithLabelValues(labels...).Inc()
 	}
-	if !before.Is(v1.JobSucceeded) && after.Is(v1.JobSucceeded) {
-		count(m.successful, 1)
-	}
-	if !before.Is(v1.JobFailed) && after.Is(v1.JobFailed) {
-		count(m.failed, 1)
-	}
-	count(m.restarted, max(after.Restarts-before.Restarts, 0))
+}
+
+// forget is told that a job is gone.
+func (m *Metrics) forget(job types.NamespacedName) {
+	m.mpiInfo.DeleteLabelValues(v1.ReplicaName(job.Name, v1.MPILauncher, 0), job.Namespace)
 }

@@ -16,9 +16,10 @@ import (
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
-// MPI is the Framework of MPIJobs. mpirun in the launcher starts its daemons in
-// the workers through /etc/mpi/kubexec.sh, which is `kubectl exec`; kubectl comes
-// by an init container, and the right to use it by a service account.
+// MPI is the Framework of MPIJobs. In one of v1 mpirun in the launcher starts its
+// daemons in the workers through /etc/mpi/kubexec.sh, which is `kubectl exec`;
+// kubectl comes by an init container, and the right to use it by a service
+// account. In one of v2beta1 it starts them by ssh.
 type MPI struct{ plain }
 
 // The places of the mpirun that is told where the workers are.
@@ -44,7 +45,9 @@ func (MPI) New() v1.Job { return &v1.MPIJob{} }
 func (MPI) Lead(v1.Job) v1.ReplicaType { return v1.MPILauncher }
 
 // Master implements Framework.
-func (MPI) Master(_ v1.Job, r Replica) bool { return r.Type == v1.MPILauncher }
+func (MPI) Master(job v1.Job, r Replica) bool {
+	return r.Type == v1.MPILauncher && v2beta1(job) == nil
+}
 
 // Named implements Framework: mpirun reaches workers through the API server.
 func (MPI) Named() bool { return false }
@@ -57,6 +60,10 @@ func (MPI) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 // Connect implements Framework. As with the training operator it is the first
 // container that runs MPI, whatever its name.
 func (MPI) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
+	if j := v2beta1(job); j != nil {
+		connectBySSH(j, r, pod)
+		return
+	}
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
@@ -150,6 +157,9 @@ func mpiConfig(job v1.Job, files ...string) corev1.Volume {
 // Objects implements Framework: the files, and the right to exec in the workers.
 func (MPI) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object {
 	j := job.(*v1.MPIJob)
+	if j.IsV2beta1() {
+		return objectsForSSH(j, pods)
+	}
 	name := launcherName(job)
 	object := func(name string) metav1.ObjectMeta { return metadata(job, name, map[string]string{"app": j.Name}) }
 	config := &corev1.ConfigMap{ObjectMeta: object(j.Name + "-config"), Data: mpiFiles(j, pods)}

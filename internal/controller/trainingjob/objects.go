@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/sshkey"
 )
 
 // ensure makes sure of a job's objects beside Pods and Services. What was written
@@ -41,9 +43,19 @@ func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Ob
 }
 
 // put creates an object of a job, or replaces the content of the one that is
-// there. One that does not belong to the job is left alone.
+// there. One that does not belong to the job is left alone. A Secret is one of
+// keys, which are made once.
 func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) error {
-	err := r.client.Create(ctx, obj.DeepCopyObject().(client.Object))
+	made := obj.DeepCopyObject().(client.Object)
+	secret, isSecret := made.(*corev1.Secret)
+	if isSecret {
+		keys, err := sshkey.New()
+		if err != nil {
+			return err
+		}
+		secret.Data = keys
+	}
+	err := r.client.Create(ctx, made)
 	if err == nil {
 		return nil
 	}
@@ -59,8 +71,8 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 		r.Events.Warning(job, "ErrResourceExists", "Resource %q of Kind %q already exists and is not managed by %s", obj.GetName(), kind, job.Traits().Kind)
 		return fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
 	}
-	if equality.Semantic.DeepDerivative(obj, have) {
-		return nil
+	if isSecret || equality.Semantic.DeepDerivative(obj, have) {
+		return nil // a Secret's keys stay
 	}
 	obj.SetResourceVersion(have.GetResourceVersion())
 	if err := r.client.Update(ctx, obj); err != nil {

@@ -51,10 +51,10 @@ func newOwnedCache(mgr manager.Manager) (cache.Cache, error) {
 // deletions are the sources that call the reconciler when an object of a job was
 // deleted, so that it is made again.
 func (r *reconciler) deletions(owned cache.Cache) []source.Source {
-	kind := v1.GroupVersion.WithKind(r.framework.New().Traits().Kind)
+	kind := v1.GroupVersion.WithKind(r.framework.New().Traits().Kind).GroupKind()
 	deleted := func(_ context.Context, e watched.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		owner := metav1.GetControllerOf(e.Object)
-		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
+		if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind {
 			return
 		}
 		job := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: owner.Name}

@@ -4,6 +4,7 @@ package trainingjob
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -32,20 +33,25 @@ func selector(job v1.Job, t v1.ReplicaType) string {
 // replicaLabels are on a replica's Pod and Service.
 func replicaLabels(job v1.Job, r Replica) map[string]string {
 	set := jobLabels(job)
+	if j := v2beta1(job); j != nil {
+		maps.Copy(set, roleLabels(j, r))
+		return set
+	}
 	set[v1.LabelReplicaType] = strings.ToLower(string(r.Type))
 	set[v1.LabelReplicaIndex] = strconv.Itoa(r.Index)
 	return set
 }
 
-// replicaOf reads which replica an object belongs to, and reports whether the
-// job wants that many.
+// replicaOf tells by its name which replica an object belongs to, and reports
+// whether the job wants that many.
 func (d *decision) replicaOf(m *metav1.ObjectMeta) (Replica, bool) {
-	index, err := strconv.Atoi(m.Labels[v1.LabelReplicaIndex])
-	if err != nil {
-		return Replica{}, false
-	}
 	for t, spec := range d.job.Replicas() {
-		if strings.ToLower(string(t)) == m.Labels[v1.LabelReplicaType] {
+		number := m.Name[strings.LastIndex(m.Name, "-")+1:]
+		index, err := strconv.Atoi(number)
+		if t == v1.MPILauncher {
+			index, err = 0, nil
+		}
+		if err == nil && m.Name == v1.ReplicaName(d.job.GetName(), t, index) {
 			return Replica{t, index}, index >= 0 && index < int(*spec.Replicas)
 		}
 	}
@@ -53,7 +59,7 @@ func (d *decision) replicaOf(m *metav1.ObjectMeta) (Replica, bool) {
 }
 
 func metadata(job v1.Job, name string, labels map[string]string) metav1.ObjectMeta {
-	gvk := v1.GroupVersion.WithKind(job.Traits().Kind)
+	gvk := job.Traits().GroupVersion().WithKind(job.Traits().Kind)
 	return metav1.ObjectMeta{
 		Namespace:       job.GetNamespace(),
 		Name:            name,

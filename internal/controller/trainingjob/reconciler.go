@@ -24,6 +24,7 @@ type reconciler struct {
 	framework Framework
 	client    client.Client // reads come from the cache
 	live      client.Reader // reads come from the API server
+	launchers client.Reader // reads come from the cache of launchers' Jobs
 	writes    freshness.Tracker
 	ensured   contents
 }
@@ -33,13 +34,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	job := r.framework.New()
 	if err := r.client.Get(ctx, req.NamespacedName, job); err != nil {
 		r.ensured.forget(req.NamespacedName)
+		r.Metrics.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.writes.Stale(job) || job.GetDeletionTimestamp() != nil || elsewhere(job) {
 		return reconcile.Result{}, nil
 	}
 	if errs := v1.Validate(job); len(errs) > 0 {
-		r.Events.Warning(job, job.Traits().Kind+"FailedValidation", "%s failed validation because %v", job.Traits().Kind, errs.ToAggregate())
+		r.refuse(job, errs.ToAggregate())
 		return reconcile.Result{}, nil
 	}
 	v1.SetDefaults(job)
@@ -53,10 +55,19 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
+// refuse tells that a job is not valid.
+func (r *reconciler) refuse(job v1.Job, err error) {
+	if v2beta1(job) != nil {
+		r.Events.Warning(job, "ValidationError", "Found validation errors: %v", err)
+		return
+	}
+	r.Events.Warning(job, job.Traits().Kind+"FailedValidation", "%s failed validation because %v", job.Traits().Kind, err)
+}
+
 // elsewhere reports whether another controller manages the job.
 func elsewhere(job v1.Job) bool {
 	by := job.Policy().ManagedBy
-	return by != nil && *by != v1.ManagedByTrainingOperator
+	return by != nil && *by != job.Traits().ManagedBy()
 }
 
 // advance makes one step and returns when to look again, 0 to wait for a change.
@@ -65,13 +76,28 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 	if err != nil {
 		return 0, err
 	}
+	var have launcher
+	if j := v2beta1(job); j != nil {
+		if have, err = r.readLauncher(ctx, j); err != nil {
+			return 0, err
+		}
+		if len(services) == 0 {
+			r.ensured.forget(client.ObjectKeyFromObject(job)) // it has one, which is to be made
+		}
+	}
 	now := r.Clock.Now()
-	p := decide(r.framework, job, pods, services, now)
+	look := func() plan {
+		if j := v2beta1(job); j != nil {
+			return decideLaunched(r.framework, j, pods, have, now)
+		}
+		return decide(r.framework, job, pods, services, now)
+	}
+	p := look()
 	if p.lost { // the cache may only lag
 		if pods, err = r.readLive(ctx, job); err != nil {
 			return 0, err
 		}
-		p = decide(r.framework, job, pods, services, now)
+		p = look()
 	}
 	if p.status != nil {
 		before := *job.State()
@@ -87,21 +113,37 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 			r.Events.Normal(job, e.reason, "%s", e.message)
 		}
 	}
-	return p.after, r.act(ctx, job, p)
+	if err := r.act(ctx, job, p); err != nil || p.launcher == nil {
+		return p.after, err
+	}
+	return p.after, r.launch(ctx, job, have.job, p.launcher)
 }
 
 // read returns the Pods and Services that a job controls.
 func (r *reconciler) read(ctx context.Context, job v1.Job) ([]*corev1.Pod, []*corev1.Service, error) {
-	by := []client.ListOption{client.InNamespace(job.GetNamespace()), client.MatchingFields{ownerIndex: string(job.GetUID())}, client.UnsafeDisableDeepCopy}
-	var pods corev1.PodList
-	if err := r.client.List(ctx, &pods, by...); err != nil {
-		return nil, nil, fmt.Errorf("cannot list the Pods of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
+	pods, err := r.podsOf(ctx, job)
+	if err != nil {
+		return nil, nil, err
 	}
 	var services corev1.ServiceList
-	if err := r.client.List(ctx, &services, by...); err != nil {
+	if err := r.client.List(ctx, &services, controlledBy(job)...); err != nil {
 		return nil, nil, fmt.Errorf("cannot list the Services of %s %s/%s: %w", job.Traits().Kind, job.GetNamespace(), job.GetName(), err)
 	}
-	return pointers(pods.Items), pointers(services.Items), nil
+	return pods, pointers(services.Items), nil
+}
+
+// podsOf returns the Pods that an object controls.
+func (r *reconciler) podsOf(ctx context.Context, owner client.Object) ([]*corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := r.client.List(ctx, &pods, controlledBy(owner)...); err != nil {
+		return nil, fmt.Errorf("cannot list the Pods of %T %s/%s: %w", owner, owner.GetNamespace(), owner.GetName(), err)
+	}
+	return pointers(pods.Items), nil
+}
+
+// controlledBy finds in the cache what an object controls.
+func controlledBy(owner client.Object) []client.ListOption {
+	return []client.ListOption{client.InNamespace(owner.GetNamespace()), client.MatchingFields{ownerIndex: string(owner.GetUID())}, client.UnsafeDisableDeepCopy}
 }
 
 // readLive returns the Pods that a job controls, as the API server has them.

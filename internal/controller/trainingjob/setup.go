@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/controller/children"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/workers"
 )
@@ -84,6 +88,15 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			WithOptions(workers.Options(config.Concurrency))
 		for _, deleted := range r.deletions(owned) {
 			b = b.WatchesRawSource(deleted)
+		}
+		if t.Framework == "mpi" {
+			launchers, err := children.NewCache(mgr, v1.LabelJobName, &batchv1.Job{})
+			if err != nil {
+				return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
+			}
+			r.launchers = launchers
+			b = b.WatchesRawSource(source.Kind(launchers, &batchv1.Job{},
+				handler.TypedEnqueueRequestForOwner[*batchv1.Job](mgr.GetScheme(), mgr.GetRESTMapper(), job, handler.OnlyControllerOwner())))
 		}
 		if err := b.Complete(r); err != nil {
 			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)

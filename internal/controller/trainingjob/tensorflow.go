@@ -5,7 +5,6 @@ package trainingjob
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,10 +91,7 @@ func tfConfig(j *v1.TFJob, r Replica) string {
 
 // tfCluster is where each replica listens, by its type in lower case.
 func tfCluster(j *v1.TFJob) map[string][]string {
-	suffix := "." + j.Namespace + ".svc"
-	if domain := os.Getenv("CUSTOM_CLUSTER_DOMAIN"); domain != "" {
-		suffix += "." + domain
-	}
+	suffix := serviceSuffix(j.Namespace)
 	cluster := map[string][]string{}
 	for t, spec := range j.Spec.TFReplicaSpecs {
 		hosts := []string{}

@@ -4,14 +4,8 @@ package trainjob
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 
-	"golang.org/x/crypto/ssh"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +15,7 @@ import (
 
 	jobset "diwan.dev/diwan/api/jobset/v1alpha2"
 	"diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/sshkey"
 	"diwan.dev/diwan/internal/trainingruntime"
 )
 
@@ -122,25 +117,14 @@ func merged(base, over map[string]string) map[string]string {
 
 // createKeys makes a Secret with a pair of keys, unless it is there.
 func (r *Reconciler) createKeys(ctx context.Context, job *v1alpha1.TrainJob, name string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P521(), rand.Reader)
+	keys, err := sshkey.New()
 	if err != nil {
-		return fmt.Errorf("cannot make a key for ssh: %w", err)
-	}
-	private, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return fmt.Errorf("cannot encode a key for ssh: %w", err)
-	}
-	public, err := ssh.NewPublicKey(&key.PublicKey)
-	if err != nil {
-		return fmt.Errorf("cannot encode a key for ssh: %w", err)
+		return err
 	}
 	return r.create(ctx, job, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: job.Namespace, OwnerReferences: []metav1.OwnerReference{*trainingruntime.Owner(job)}},
 		Type:       corev1.SecretTypeSSHAuth,
 		Immutable:  ptr.To(true),
-		Data: map[string][]byte{
-			corev1.SSHAuthPrivateKey:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}),
-			trainingruntime.PublicKey: ssh.MarshalAuthorizedKey(public),
-		},
+		Data:       keys,
 	})
 }

@@ -96,6 +96,9 @@ func Open(cfg Config) (*Table, error) {
 	return t, nil
 }
 
+// Executable is this binary, which built-in images run.
+func (t *Table) Executable() string { return t.cfg.Executable }
+
 // Entries returns the entries in force with absolute host paths, those that win first.
 func (t *Table) Entries() []Entry {
 	t.mu.Lock()
@@ -215,7 +218,9 @@ func (t *Table) environment(image string, e *Entry) (*Environment, error) {
 		if env.Command == nil {
 			env.Command = []string{t.cfg.Executable}
 		}
-		steps = append(steps, func(context.Context, func(string)) error { return link(t.cfg.Executable, bin) })
+		steps = append(steps, func(context.Context, func(string)) error {
+			return Link(t.cfg.Executable, filepath.Join(bin, builtinDiwan))
+		})
 	}
 	if e.Python != nil {
 		build, err := t.python(e)
@@ -261,17 +266,16 @@ func checkFiles(e *Entry) error {
 	return errors.Join(errs...)
 }
 
-// link puts this binary under its own name into a directory of PATH.
-func link(executable, bin string) error {
-	path := filepath.Join(bin, builtinDiwan)
-	if at, err := os.Readlink(path); err == nil && at == executable {
+// Link makes a symbolic link at path, in the place of one that leads elsewhere.
+func Link(to, path string) error {
+	if at, err := os.Readlink(path); err == nil && at == to {
 		return nil
 	}
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("cannot link %s: %w", path, err)
 	}
 	temporary := fmt.Sprintf("%s.%d", path, time.Now().UnixNano())
-	if err := os.Symlink(executable, temporary); err != nil {
+	if err := os.Symlink(to, temporary); err != nil {
 		return fmt.Errorf("cannot link %s: %w", path, err)
 	}
 	if err := os.Rename(temporary, path); err != nil {
