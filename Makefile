@@ -51,11 +51,12 @@ databases: ## Install PostgreSQL and MariaDB for the tests, from Debian's packag
 		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends postgresql mariadb-server-core mariadb-client-core; \
 	fi
 
-# Launchers of MPIJobs run mpirun, which MPI programs link.
+# Launchers of MPIJobs run mpirun, which MPI programs link. Those that do not run
+# as root use the python3 of /usr/bin.
 .PHONY: mpi
 mpi: ## Install Open MPI for the tests, from Debian's packages
-	@if ! command -v mpirun >/dev/null; then \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin; \
+	@if ! command -v mpirun >/dev/null || ! /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin python3-mpi4py; \
 	fi
 
 # Examples of PyTorch run by the python3 and the torchrun of /usr/bin.

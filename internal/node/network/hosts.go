@@ -35,7 +35,8 @@ type Directory struct {
 //	its hostAliases; Services as name (in the Pod's own namespace), name.namespace,
 //	name.namespace.svc and name.namespace.svc.cluster.local; for headless Services
 //	their ready Pods under these names and, for Pods with a hostname (those of
-//	StatefulSets and indexed Jobs), hostname before each; then host, the machine's own
+//	StatefulSets and indexed Jobs), hostname before each; what of these names comes
+//	before a domain of the Pod's dnsConfig.searches; then host, the machine's own
 //	lines.
 //
 // The first line of a name counts, so Kubernetes' names win over the machine's.
@@ -52,7 +53,28 @@ func renderHosts(pod *corev1.Pod, bind netip.Addr, shared, host []byte) []byte {
 		fmt.Fprintf(&b, "%s %s\n", alias.IP, strings.Join(alias.Hostnames, " "))
 	}
 	b.Write(shared)
+	if pod.Spec.DNSConfig != nil {
+		b.Write(bare(shared, pod.Spec.DNSConfig.Searches))
+	}
 	b.Write(host)
+	return b.Bytes()
+}
+
+// bare are lines for the names in others that end in one of the domains in which
+// a Pod searches, by what comes before the domain.
+func bare(lines []byte, searches []string) []byte {
+	var b bytes.Buffer
+	for each := range bytes.Lines(lines) {
+		words := strings.Fields(string(each))
+		if len(words) < 2 {
+			continue
+		}
+		for _, search := range searches { // a line begins with the whole name
+			if name, found := strings.CutSuffix(words[1], "."+search); found && !slices.Contains(words[1:], name) {
+				fmt.Fprintf(&b, "%s %s\n", words[0], name)
+			}
+		}
+	}
 	return b.Bytes()
 }
 

@@ -52,6 +52,8 @@ func TestHosts(t *testing.T) {
 	ranked.Spec.Hostname, ranked.Spec.Subdomain = "w-0", "workers"
 	aliased := podNamed("ml", "p")
 	aliased.Spec.HostAliases = []corev1.HostAlias{{IP: "192.0.2.9", Hostnames: []string{"db", "db.lan"}}}
+	searching := podNamed("ml", "p")
+	searching.Spec.DNSConfig = &corev1.PodDNSConfig{Searches: []string{"lan", "workers.ml.svc.cluster.local"}}
 	same := func(ip netip.Addr) netip.Addr { return ip }
 	tests := []struct {
 		reason    string
@@ -74,6 +76,12 @@ func TestHosts(t *testing.T) {
 				"10.128.0.2 w-0.workers.ml.svc.cluster.local w-0.workers.ml.svc w-0.workers.ml w-0.workers\n" +
 				"10.128.0.3 workers.ml.svc.cluster.local workers.ml.svc workers.ml workers\n" +
 				"10.128.0.3 w-1.workers.ml.svc.cluster.local w-1.workers.ml.svc w-1.workers.ml w-1.workers\n"},
+		{"which are found by these alone in a domain that the Pod searches", searching,
+			Directory{Services: []*corev1.Service{workers}, Slices: []*discoveryv1.EndpointSlice{slice("ml", "workers", 29500, at("10.128.0.2", "w-0", true))}, ClusterIPs: true, Dialable: same}, "",
+			"10.128.0.5 p\n" +
+				"10.128.0.2 workers.ml.svc.cluster.local workers.ml.svc workers.ml workers\n" +
+				"10.128.0.2 w-0.workers.ml.svc.cluster.local w-0.workers.ml.svc w-0.workers.ml w-0.workers\n" +
+				"10.128.0.2 w-0\n"},
 		{"without cluster IPs a name leads to the Pods that listen on the Service's port", podNamed("ml", "p"),
 			Directory{Services: []*corev1.Service{web}, Slices: []*discoveryv1.EndpointSlice{slice("ml", "web", 80, at("10.128.0.8", "", true))}, Dialable: twin}, "",
 			"10.128.0.5 p\n127.128.0.8 web.ml.svc.cluster.local web.ml.svc web.ml web\n"},
