@@ -6,6 +6,7 @@ import random
 import socket
 import threading
 import unittest
+import unittest.mock
 from array import array
 
 from diwan import elastic
@@ -201,9 +202,9 @@ class ScriptedAgents:
             if "broken" in request:
                 self.broken.append((name, request["broken"]["number"]))
 
-    def tell(self, number, names):
+    def tell(self, number, names, to=None):
         members = [{"id": name, "name": name, "address": self.addresses[name]} for name in names]
-        for name in names:
+        for name in to or names:
             state = {"view": {"history": "h", "number": number, "members": members}, "rank": names.index(name), "ready": True}
             self.connections[name].sendall(json.dumps({"state": state}).encode() + b"\n")
 
@@ -328,6 +329,46 @@ class TrainingTest(unittest.TestCase):
         self.assertIsInstance(outcome["a"], KeyboardInterrupt)
         for name in "bc":
             self.assertEqual(outcome[name], (True, [1.0] * 30))
+
+    def test_a_view_that_is_over_before_all_have_met_in_it(self):
+        """a is told of views 1 and 2, b of view 2 alone: a does not wait for b in view 1."""
+        agents = ScriptedAgents("ab")
+        counts = {name: Counting(30, 6) for name in "ab"}
+
+        def run(name):
+            with counts[name].training(agents, name) as training:
+                for step in training:
+                    with step:
+                        counts[name].step(step)
+
+        with unittest.mock.patch("diwan.elastic.group.CONNECT", 1000.0):
+            threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in "ab"]
+            for thread in threads:
+                thread.start()
+            agents.all_joined.wait(10)
+            agents.tell(1, "ab", to="a")
+            agents.tell(2, "ab")
+            for thread in threads:
+                thread.join(20)
+        agents.close()
+        for name in "ab":
+            self.assertEqual((counts[name].ledger.done, list(counts[name].state)), (True, [1.0] * 30))
+
+    def test_a_view_that_grew_is_finished_and_others_are_not(self):
+        agents = ScriptedAgents("a")
+        training = Counting(10, 5).training(agents, "a")
+        agents.all_joined.wait(10)
+        for before, after, want, reason in (
+            ((1, "ab"), (2, "abc"), False, "one more came"),
+            ((1, "ab"), (2, "ac"), True, "one is gone"),
+            ((1, "ab"), (3, "abc"), True, "one may have gone and come back"),
+            ((1, "ab"), (2, "ab"), True, "it was renewed, because it did not work"),
+        ):
+            views = [View("h", number, [Member(name, name, "") for name in names], [], []) for number, names in (before, after)]
+            training._view, training._agent._state = views[0], elastic.State(views[1], 0, True, "")
+            self.assertEqual(training._abandoned(), want, reason)
+        training.close()
+        agents.close()
 
     def test_a_step_without_a_collective_operation(self):
         """It counts once all have done it, so that ledgers do not part."""

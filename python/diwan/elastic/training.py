@@ -132,7 +132,7 @@ class Training:
         state, view = self._agent.state, self._view
         if state is None or state.view.key == view.key:
             return state is None
-        return state.view.key != (view.history, view.number + 1) or not {m.id for m in view.members} <= {m.id for m in state.view.members}
+        return state.view.key != (view.history, view.number + 1) or not {m.id for m in view.members} < {m.id for m in state.view.members}
 
     def _interrupt(self) -> None:
         """Have the view that does not work replaced by another."""
