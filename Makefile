@@ -105,7 +105,7 @@ generate: ## Make deep copies, CRDs, gRPC code and manifests again
 	$(TOOL) controller-gen crd:allowDangerousTypes=true paths=./api/... output:crd:dir=config/crd
 	go run -C tools ./protogen api/manager/v1beta1/api.proto api/asktell/v1/asktell.proto api/observation/v1/store.proto
 	go run ./internal/admission/manifest > charts/diwan/templates/webhooks.yaml
-	$(TOOL) helm template diwan charts/diwan --namespace kubeflow --set crds.install=false > config/install.yaml
+	$(TOOL) helm template diwan charts/diwan --namespace kubeflow --set crds.install=false,runtimes.createNamespace=false > config/install.yaml
 
 .PHONY: chart
 chart: ## Package the Helm chart of VERSION, such as v1.2.3, into bin

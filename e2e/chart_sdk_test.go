@@ -25,18 +25,21 @@ func (f *foreign) testSDKs(t *testing.T) {
 	for _, trials := range []string{"docker.io/pytorch/pytorch", "nvcr.io/nvidia/jax"} {
 		f.cluster.Map(image.Entry{Image: trials, Path: []string{filepath.Dir(python)}})
 	}
-	f.shell(t, "kubectl apply -f config/runtimes")
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "default"}
 	f.bind(t, "default", "notebook", "edit", account)
 	f.bind(t, "kube-public", "notebook", "view", account)
 	for _, program := range []string{"katib_client", "trainer_client", "optimizer_client"} {
-		t.Run(program, func(t *testing.T) { f.notebook(t, program) })
+		t.Run(program, func(t *testing.T) {
+			if said := f.notebook(t, program); strings.Contains(said, "version info is not available") {
+				t.Errorf("the SDK does not find which Trainer there is:\n%s", said)
+			}
+		})
 	}
 }
 
 // notebook runs one of the programs in testdata/python in a Pod, which reaches
-// the cluster by its account.
-func (f *foreign) notebook(t *testing.T, program string) {
+// the cluster by its account, and returns what it said.
+func (f *foreign) notebook(t *testing.T, program string) (said string) {
 	t.Helper()
 	name := strings.ReplaceAll(program, "_", "-")
 	client := f.kube.CoreV1().Pods("default")
@@ -55,13 +58,15 @@ func (f *foreign) notebook(t *testing.T, program string) {
 		if err != nil {
 			return err
 		}
+		text, err := os.ReadFile(filepath.Join(f.cluster.ContainerLogs(), "default", name, "main", "0.log"))
+		said = string(text)
 		switch pod.Status.Phase {
 		case corev1.PodSucceeded:
-			return nil
+			return err
 		case corev1.PodFailed:
-			text, err := os.ReadFile(filepath.Join(f.cluster.ContainerLogs(), "default", name, "main", "0.log"))
 			t.Fatalf("%s fails:\n%s (%v)", program, text, err)
 		}
 		return fmt.Errorf("the Pod %s is %s", name, pod.Status.Phase)
 	})
+	return said
 }

@@ -56,6 +56,8 @@ type foreign struct {
 	cluster *processcluster.Cluster
 	kube    kubernetes.Interface
 	any     dynamic.Interface
+	// home is the namespace in which Diwan is installed, and url the database.
+	home, url string
 }
 
 // newForeign starts a cluster whose node knows the image of the chart, and the
@@ -70,7 +72,7 @@ func newForeign(t *testing.T) *foreign {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &foreign{t: t}
+	f := &foreign{t: t, home: "kubeflow"}
 	f.cluster = processcluster.New(t, processcluster.Config{
 		Program: program,
 		Images: []image.Entry{
@@ -105,11 +107,17 @@ func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.In
 // nothing but restricted Pods.
 func (f *foreign) install() {
 	f.t.Helper()
-	f.shell(f.t, strings.NewReplacer(
-		"postgres://USER:PASSWORD@HOST:5432/DATABASE", f.database(),
-		"registry.example/diwan", imageOfDiwan,
-		"--wait", "--wait --timeout 1m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m",
-	).Replace(block(f.t, filepath.Join(root, "docs", "running-on-a-cluster.md"), "<!-- test: install -->")))
+	f.url = f.database()
+	f.follow(f.t, "install", "--wait", "--wait --timeout 1m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m")
+}
+
+// follow runs the commands below a mark in the page about clusters, with this
+// cluster's names, and with other replacements, in pairs.
+func (f *foreign) follow(t testing.TB, mark string, replace ...string) {
+	t.Helper()
+	replace = append([]string{"postgres://USER:PASSWORD@HOST:5432/DATABASE", f.url, "registry.example/diwan", imageOfDiwan}, replace...)
+	commands := block(t, filepath.Join(root, "docs", "running-on-a-cluster.md"), "<!-- test: "+mark+" -->")
+	f.shell(t, strings.NewReplacer(replace...).Replace(commands))
 }
 
 // block is the block of commands below a mark in a page.
@@ -132,7 +140,7 @@ func block(t testing.TB, page, mark string) string {
 func (f *foreign) shell(t testing.TB, commands string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, program := range map[string]string{"helm": "go tool -modfile=tools/go.mod helm", "kubectl": binary + ` kubectl --kubeconfig "$KUBECONFIG"`} {
+	for name, program := range map[string]string{"helm": "go tool -modfile=tools/go.mod helm", "kubectl": binary + ` --kubeconfig "$KUBECONFIG" kubectl`} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nexec "+program+` "$@"`+"\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +210,7 @@ func forward(ctx context.Context, in net.Conn, to string) {
 // operators are the Pods of the operators.
 func (f *foreign) operators() []corev1.Pod {
 	f.t.Helper()
-	list, err := f.kube.CoreV1().Pods("kubeflow").List(context.WithoutCancel(f.t.Context()), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=operator"})
+	list, err := f.kube.CoreV1().Pods(f.home).List(context.WithoutCancel(f.t.Context()), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=operator"})
 	if err != nil {
 		f.t.Errorf("cannot list the operators: %v", err)
 		return nil
@@ -215,7 +223,7 @@ func (f *foreign) showOperators() {
 	for _, pod := range f.operators() {
 		f.t.Logf("operator %s: %v", pod.Name, pod.Status.ContainerStatuses)
 	}
-	logs, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), "kubeflow", "*", "*", "*.log"))
+	logs, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), f.home, "*", "*", "*.log"))
 	for _, path := range logs {
 		text, _ := os.ReadFile(path)
 		f.t.Logf("%s ends with:\n%s", path, text[max(0, len(text)-4000):])
@@ -225,7 +233,7 @@ func (f *foreign) showOperators() {
 // logs is what all operators ever said.
 func (f *foreign) logs() string {
 	var all strings.Builder
-	paths, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), "kubeflow", "*", "*", "*.log"))
+	paths, _ := filepath.Glob(filepath.Join(f.cluster.ContainerLogs(), "*", "diwan-operator-*", "*", "*.log"))
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -325,8 +333,9 @@ func TestChart(t *testing.T) {
 	t.Run("examples", f.testExamples)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
-	t.Run("permissions", f.testPermissions)
 	t.Run("kills", f.testKills)
+	t.Run("upgrade", f.testUpgrade)
+	t.Run("permissions", f.testPermissions)
 	t.Run("uninstall", f.testUninstall)
 }
 
@@ -335,22 +344,6 @@ func (f *foreign) testPermissions(t *testing.T) {
 	for line := range strings.Lines(f.logs()) {
 		if strings.Contains(line, "forbidden") {
 			t.Errorf("the operator's role lacks something: %s", line)
-		}
-	}
-}
-
-// testCollector wants what a trial prints to be collected by the container that
-// its Pod is given.
-func (f *foreign) testCollector(t *testing.T) {
-	f.namespace("printing")
-	text := strings.Replace(shape{name: "x", trials: 2, parallel: 2, command: "echo loss=${trialParameters.x}"}.manifest(), "namespace: default", "namespace: printing", 1)
-	if err := create(t.Context(), f.any, "printing", text); err != nil {
-		t.Fatal(err)
-	}
-	for _, trial := range f.succeeded(t, "printing", "x", 2*time.Minute) {
-		metrics, _, _ := unstructured.NestedSlice(trial.Object, "status", "observation", "metrics")
-		if value := strings.TrimPrefix(assignments(&trial), "x="); !strings.Contains(fmt.Sprint(metrics), "latest:"+value) {
-			t.Errorf("trial %s observed %v, want %s", trial.GetName(), metrics, value)
 		}
 	}
 }
@@ -400,7 +393,7 @@ func (f *foreign) testCertificate(t *testing.T) {
 // testUninstall wants what users made to be there when the chart is gone, and
 // nothing to be in its way.
 func (f *foreign) testUninstall(t *testing.T) {
-	f.shell(t, block(t, filepath.Join(root, "docs", "running-on-a-cluster.md"), "<!-- test: uninstall -->"))
+	f.follow(t, "uninstall")
 	list, err := f.any.Resource(experiments).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) == 0 {
 		t.Errorf("%d experiments are left (%v), want those that users made", len(list.Items), err)

@@ -3,6 +3,7 @@
 package algorithm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,15 +15,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Where Katib keeps its configuration.
+// DefaultNamespace is where Katib is, and Diwan unless it is installed elsewhere.
+const DefaultNamespace = "kubeflow"
+
+// Where Katib keeps its configuration, in its own namespace.
 const (
-	ConfigNamespace = "kubeflow"
-	ConfigName      = "katib-config"
-	configKey       = "katib-config.yaml"
+	ConfigName = "katib-config"
+	configKey  = "katib-config.yaml"
 )
 
-// DBManagerAddress is where services find the points of trials, as in Katib.
-const DBManagerAddress = "katib-db-manager.kubeflow:6789"
+// DBManagerAddress is where services find the points of trials, as in Katib, if
+// Diwan is in a namespace; "" is the default one.
+func DBManagerAddress(namespace string) string {
+	return "katib-db-manager." + cmp.Or(namespace, DefaultNamespace) + ":6789"
+}
 
 // ErrUnknown is wrapped by the error of looking for a service that is not
 // configured.
@@ -65,7 +71,7 @@ func ParseConfig(text string) (Services, error) {
 		} `json:"runtime"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
-		return Services{}, fmt.Errorf("cannot read %s of ConfigMap %s/%s: %w", configKey, ConfigNamespace, ConfigName, err)
+		return Services{}, fmt.Errorf("cannot read %s of ConfigMap %s: %w", configKey, ConfigName, err)
 	}
 	services := Services{map[string]Service{}, map[string]Service{}}
 	for field, list := range map[string]struct {
@@ -78,7 +84,7 @@ func ParseConfig(text string) (Services, error) {
 		for i, s := range list.from {
 			if s.Endpoint != "" {
 				if _, _, err := net.SplitHostPort(s.Endpoint); err != nil {
-					return Services{}, fmt.Errorf("cannot use ConfigMap %s/%s: %s[%d].endpoint: %w: want host:port", ConfigNamespace, ConfigName, field, i, err)
+					return Services{}, fmt.Errorf("cannot use ConfigMap %s: %s[%d].endpoint: %w: want host:port", ConfigName, field, i, err)
 				}
 			}
 			list.to[s.AlgorithmName] = s
@@ -91,19 +97,26 @@ func ParseConfig(text string) (Services, error) {
 type Directory struct {
 	// Reader reads the ConfigMap, each time anew.
 	Reader client.Reader
+	// Namespace is that of the ConfigMap. Default DefaultNamespace.
+	Namespace string
 }
 
 // Services reads which services there are. Without a configuration there are none.
 func (d Directory) Services(ctx context.Context) (Services, error) {
 	var m corev1.ConfigMap
-	err := d.Reader.Get(ctx, client.ObjectKey{Namespace: ConfigNamespace, Name: ConfigName}, &m)
+	key := client.ObjectKey{Namespace: cmp.Or(d.Namespace, DefaultNamespace), Name: ConfigName}
+	err := d.Reader.Get(ctx, key, &m)
 	if apierrors.IsNotFound(err) {
 		return Services{}, nil
 	}
 	if err != nil {
-		return Services{}, fmt.Errorf("cannot read ConfigMap %s/%s: %w", ConfigNamespace, ConfigName, err)
+		return Services{}, fmt.Errorf("cannot read ConfigMap %s: %w", key, err)
 	}
-	return ParseConfig(m.Data[configKey])
+	services, err := ParseConfig(m.Data[configKey])
+	if err != nil {
+		return Services{}, fmt.Errorf("namespace %s: %w", key.Namespace, err)
+	}
+	return services, nil
 }
 
 // Find returns an algorithm's service among those by name.
@@ -111,9 +124,9 @@ func Find(services map[string]Service, name string) (Service, error) {
 	service, ok := services[name]
 	switch {
 	case !ok:
-		return Service{}, fmt.Errorf("algorithm %q is not one of the search library, and %w in ConfigMap %s/%s", name, ErrUnknown, ConfigNamespace, ConfigName)
+		return Service{}, fmt.Errorf("algorithm %q is not one of the search library, and %w in ConfigMap %s", name, ErrUnknown, ConfigName)
 	case !service.Usable():
-		return Service{}, fmt.Errorf("algorithm %q has neither endpoint nor image in ConfigMap %s/%s: name one", name, ConfigNamespace, ConfigName)
+		return Service{}, fmt.Errorf("algorithm %q has neither endpoint nor image in ConfigMap %s: name one", name, ConfigName)
 	}
 	return service, nil
 }

@@ -3,10 +3,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +43,8 @@ type operatorFlags struct {
 	collectorStore  string
 	leaderElection  bool
 	leaderNamespace string
+	namespace       string
+	installRuntimes bool
 	leaseDuration   time.Duration
 	logFormat       string
 	without         []string
@@ -88,9 +92,11 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.reportAddress, "db-manager-address", "0", "address of Katib's gRPC service DBManager, such as :6789; 0 for none")
 	flags.StringVar(&f.askAddress, "ask-address", "0", "address where programs ask for trials by HTTP, such as :6790; by gRPC they do at that of --db-manager-address; 0 for none")
 	flags.StringVar(&f.collectorImage, "collector-image", "", "image with diwan-collector, of which the Pods of trials get a container; none if empty")
-	flags.StringVar(&f.collectorStore, "collector-db-manager", algorithm.DBManagerAddress, "address of the DBManager as the Pods of trials reach it")
+	flags.StringVar(&f.collectorStore, "collector-db-manager", "", "address of the DBManager as the Pods of trials reach it (default that of Service katib-db-manager in --system-namespace)")
 	flags.BoolVar(&f.leaderElection, "leader-elect", false, "work only while no other operator does")
 	flags.StringVar(&f.leaderNamespace, "leader-namespace", "", "namespace of the lease that elects (default that of the Pod)")
+	flags.StringVar(&f.namespace, "system-namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), algorithm.DefaultNamespace), "namespace of ConfigMap katib-config and Service katib-db-manager, $POD_NAMESPACE where it is set")
+	flags.BoolVar(&f.installRuntimes, "install-runtimes", false, "install the ClusterTrainingRuntimes that TrainJobs name")
 	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets, pytorchjobs, tfjobs, …")
 	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: volcano, or one with the coscheduling plugin; none if empty")
 	flags.DurationVar(&f.leaseDuration, "leader-lease", 15*time.Second, "how long a leader that has died is waited for")
@@ -159,8 +165,9 @@ func startOperator(ctx context.Context, group *errgroup.Group, f operatorFlags, 
 	config.MetricsAddress, config.ProbeAddress = f.metricsAddress, f.healthAddress
 	config.LeaderElection, config.LeaderNamespace, config.LeaseDuration = f.leaderElection, f.leaderNamespace, f.leaseDuration
 	config.Without, config.GangScheduler = f.without, f.gangScheduler
+	config.Namespace, config.InstallRuntimes = f.namespace, f.installRuntimes
 	if f.collectorImage != "" {
-		collector := injection.DefaultConfig(f.collectorImage, f.collectorStore)
+		collector := injection.DefaultConfig(f.collectorImage, cmp.Or(f.collectorStore, algorithm.DBManagerAddress(f.namespace)))
 		config.Collector = &collector
 	}
 	if f.webhooks.served() {
@@ -219,6 +226,7 @@ func serveReports(f operatorFlags, api client.Client, store observation.Store, c
 	who := access.New(controllers.Reader(), api)
 	asked := controllers.AskTell(api, who)
 	config := dbmanager.DefaultConfig(store, who)
+	config.Warn = controllers.Warn
 	config.Beside = func(r grpc.ServiceRegistrar) { asktell.RegisterAskTellServer(r, asked) }
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)

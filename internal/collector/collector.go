@@ -71,7 +71,7 @@ func (s *Spec) counts(pod *corev1.Pod, container string) bool {
 func (c *Collector) observer(log klog.Logger, spec *Spec, s Subject) (Observer, error) {
 	run := fmt.Sprintf("%s/%s", s.Pod.UID, s.Container)
 	stream := func(source string, units framer, parser parser) *Stream {
-		return &Stream{config: c.config, store: c.store, trial: spec.Trial, source: source, units: units, parser: parser, log: log}
+		return &Stream{config: c.config, store: c.store, trial: spec.Trial, source: source, units: units, parser: parser, warn: s.Warn, log: log}
 	}
 	switch spec.Kind {
 	case None, Custom, Push:

@@ -460,7 +460,7 @@ func FuzzEvents(f *testing.F) {
 				t.Errorf("damaged: %d to %d of %d", from, to, len(file))
 			}
 		}}
-		s := &Stream{config: quietConfig(), store: store, trial: trial(), source: "file", log: klog.Background(), units: r, parser: parser}
+		s := &Stream{config: quietConfig(), store: store, trial: trial(), source: "file", warn: func(string) {}, log: klog.Background(), units: r, parser: parser}
 		for at := 0; at < len(file); at += int(piece) + 1 {
 			if err := s.Write(t.Context(), int64(at), file[at:min(len(file), at+int(piece)+1)], now()); err != nil {
 				t.Fatal(err)

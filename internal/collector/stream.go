@@ -23,6 +23,7 @@ type Stream struct {
 	trial  observation.Trial
 	source string
 	parser parser
+	warn   func(message string)
 	log    klog.Logger
 
 	mu      sync.Mutex
@@ -87,10 +88,6 @@ func (s *Stream) Finish(ctx context.Context) error {
 		}
 	}
 	s.disarm()
-	if s.dropped > 0 {
-		s.log.Info("Stored only the extremes and the latest of a trial's many metrics",
-			"trial", s.trial, "source", s.source, "stored", s.total, "dropped", s.dropped)
-	}
 	return nil
 }
 
@@ -135,8 +132,7 @@ func (s *Stream) seek(ctx context.Context, offset int64) error {
 	}
 	switch next := s.units.next(); {
 	case offset > next:
-		s.log.Info("Some output of a trial was gone before its metrics could be read",
-			"trial", s.trial, "source", s.source, "bytes", offset-next)
+		s.warn(fmt.Sprintf("%d bytes of what the trial reports were gone before their metrics could be read", offset-next))
 		s.units.begin(offset)
 	case offset < next:
 		if err := s.forget(ctx); err != nil {
@@ -185,9 +181,17 @@ func (s *Stream) tryFlush(ctx context.Context) {
 func (s *Stream) full() bool { return s.total+len(s.waiting) > s.config.MaxPoints }
 
 func (s *Stream) thin() {
-	before := len(s.waiting)
+	before, full := len(s.waiting), s.full()
 	s.waiting = observation.Thin(s.waiting)
-	s.dropped += before - len(s.waiting)
+	thinned := before - len(s.waiting)
+	if s.dropped == 0 && thinned > 0 {
+		why := fmt.Sprintf("it has more than %d points", s.config.MaxPoints)
+		if !full {
+			why = fmt.Sprintf("the store is away, and more than %d points wait", s.config.MaxWaiting)
+		}
+		s.warn("of the trial's metrics only the least, greatest and latest of some seconds are kept from here on: " + why)
+	}
+	s.dropped += thinned
 }
 
 // flush stores what waits, whether or not the caller still waits for it: so

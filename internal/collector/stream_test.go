@@ -34,6 +34,7 @@ func newStream(tb testing.TB, store observation.Store, config Config) *Stream {
 		tb.Fatal(err)
 	}
 	return &Stream{
+		warn:   func(string) {},
 		config: config, store: store, trial: trial(), source: "main", log: klog.Background(),
 		parser: p, units: units,
 	}

@@ -36,6 +36,7 @@ import (
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/algorithm"
 	"diwan.dev/diwan/internal/controller/deadnode"
 	"diwan.dev/diwan/internal/controller/experiment"
 	"diwan.dev/diwan/internal/controller/report"
@@ -43,6 +44,7 @@ import (
 	"diwan.dev/diwan/internal/controller/trainingjob"
 	"diwan.dev/diwan/internal/controller/trial"
 	"diwan.dev/diwan/internal/earlystopping"
+	"diwan.dev/diwan/internal/trialkind"
 	"diwan.dev/diwan/observation"
 )
 
@@ -52,6 +54,9 @@ type Options struct {
 	// [observation.Announcer], trials are stopped early the sooner. It stays the caller's, and
 	// must be open until the manager has stopped.
 	Store observation.Store
+	// Namespace is that of ConfigMap katib-config and Service katib-db-manager.
+	// Default algorithm.DefaultNamespace.
+	Namespace string
 	// Stopping knows the learning curves by which trials are stopped early.
 	// Default: one of its own.
 	Stopping *earlystopping.History
@@ -141,7 +146,8 @@ func Setup(mgr manager.Manager, o Options) error {
 	}
 	ofSuggestions := suggestion.DefaultConfig()
 	ofSuggestions.Stopping = stopping
-	ofSuggestions.Services.Reader, ofSuggestions.Client.Dial = mgr.GetAPIReader(), o.Dial
+	ofSuggestions.Services = algorithm.Directory{Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
+	ofSuggestions.Client.Dial = o.Dial
 	ofSuggestions.Events = report.NewEvents(mgr.GetEventRecorder(suggestion.Name))
 	if err := suggestion.SetupWithManager(mgr, ofSuggestions); err != nil {
 		return err
@@ -149,7 +155,7 @@ func Setup(mgr manager.Manager, o Options) error {
 	ofTrials := trial.DefaultConfig()
 	ofTrials.Stopping = stopping
 	ofTrials.Store, ofTrials.Metrics, ofTrials.Events = o.Store, counters, report.NewEvents(mgr.GetEventRecorder(trial.Name))
-	ofTrials.Kinds.Reader = mgr.GetAPIReader()
+	ofTrials.Kinds = trialkind.Directory{Reader: mgr.GetAPIReader(), Namespace: o.Namespace}
 	if err := trial.SetupWithManager(mgr, ofTrials); err != nil {
 		return err
 	}

@@ -50,6 +50,9 @@ type Config struct {
 	// MaxPoints bounds the points that one trial may report. Default 100,000,
 	// which is more than a chart can show and some 10 MB on disk.
 	MaxPoints int
+	// Warn, if set, tells the users of a trial what its collector says is wrong,
+	// in at most 1,024 bytes.
+	Warn func(trial observation.Trial, message string)
 	// Beside, if set, registers more services on the same server.
 	Beside func(grpc.ServiceRegistrar)
 	// MaxName and MaxValue bound the texts of a point, in bytes. Default 255

@@ -5,6 +5,7 @@ package dbmanager
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -97,4 +98,19 @@ func (s storeServer) Delete(ctx context.Context, r *wire.DeleteRequest) (*wire.D
 		return nil, failure("delete", trial, err)
 	}
 	return &wire.DeleteReply{}, nil
+}
+
+// maxWarning bounds a warning, in bytes: what an event may say.
+const maxWarning = 1024
+
+// Warn passes on what is wrong with the metrics of a trial that still runs.
+func (s storeServer) Warn(ctx context.Context, r *wire.WarnRequest) (*wire.WarnReply, error) {
+	trial, err := s.Access.Trial(ctx, r.GetTrialName(), Update)
+	if err != nil {
+		return nil, err
+	}
+	if message := r.GetMessage(); s.Config.Warn != nil && message != "" {
+		s.Config.Warn(trial, strings.ToValidUTF8(message[:min(len(message), maxWarning)], ""))
+	}
+	return &wire.WarnReply{}, nil
 }

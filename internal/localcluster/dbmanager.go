@@ -72,6 +72,7 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 	who.Local = access.SameUser
 	asked := op.AskTell(api, who)
 	config := dbmanager.DefaultConfig(store, who)
+	config.Warn = op.Warn
 	config.Beside = func(r grpc.ServiceRegistrar) { askapi.RegisterAskTellServer(r, asked) }
 	server := dbmanager.New(config)
 	reports, questions := listenAll(addresses, dbmanager.Port, false), listenAll(addresses, asktell.Port, true)

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,12 +28,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/admission"
 	"diwan.dev/diwan/internal/algorithm"
 	"diwan.dev/diwan/internal/asktell"
 	"diwan.dev/diwan/internal/collector/injection"
 	"diwan.dev/diwan/internal/collector/injection/registry"
 	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/observation"
 )
@@ -43,6 +46,9 @@ type Config struct {
 	REST *rest.Config
 	// Store holds what trials report. Required; the caller closes it.
 	Store observation.Store
+	// Namespace is where Diwan is installed: that of ConfigMap katib-config and
+	// Service katib-db-manager. Default algorithm.DefaultNamespace.
+	Namespace string
 	// Webhooks accepts the API server's questions, with TLS done. The Operator
 	// closes it. Nil: this Operator answers none.
 	Webhooks net.Listener
@@ -77,6 +83,9 @@ type Config struct {
 	// GangScheduler is the scheduler that places the Pods of training jobs all
 	// or none: volcano, or one with the coscheduling plugin. Default: none.
 	GangScheduler string
+	// InstallRuntimes has the Operator install the ClusterTrainingRuntimes that
+	// TrainJobs name, unless it runs without TrainJobs. Default off.
+	InstallRuntimes bool
 	// Add, if set, adds more reconcilers to the same manager.
 	Add func(ctrl.Manager) error
 }
@@ -93,6 +102,7 @@ type Operator struct {
 	handler  http.Handler
 	store    observation.Store
 	stopping *earlystopping.History
+	events   *report.Events
 }
 
 // New puts an Operator together. It reaches the API server to learn its kinds.
@@ -128,8 +138,13 @@ func New(cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Namespace: cfg.Namespace, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler}); err != nil {
 		return nil, err
+	}
+	if cfg.InstallRuntimes && !slices.Contains(cfg.Without, controller.TrainJobs) {
+		if err := manager.Add(runtimeInstaller{manager.GetClient()}); err != nil {
+			return nil, fmt.Errorf("cannot make the operator: %w", err)
+		}
 	}
 	if cfg.Add != nil {
 		if err := cfg.Add(manager); err != nil {
@@ -138,7 +153,7 @@ func New(cfg Config) (*Operator, error) {
 	}
 	questions := admission.Config{
 		Algorithms: algorithms(),
-		More:       services(algorithm.Directory{Reader: manager.GetAPIReader()}),
+		More:       services(algorithm.Directory{Reader: manager.GetAPIReader(), Namespace: cfg.Namespace}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
 		Ancestry:   admission.Ancestry{Reader: manager.GetAPIReader()},
 		Reader:     manager.GetAPIReader(),
@@ -151,7 +166,17 @@ func New(cfg Config) (*Operator, error) {
 	for path, handler := range admission.Handlers(questions) {
 		mux.Handle(path, handler)
 	}
-	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping}, nil
+	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping,
+		events: report.NewEvents(manager.GetEventRecorder("metrics-collector"))}, nil
+}
+
+// Warn records that something is wrong with the metrics of a trial, as an event
+// on it. It works while the Operator runs.
+func (o *Operator) Warn(t observation.Trial, message string) {
+	trial := &v1beta1.Trial{}
+	if o.manager.GetCache().Get(context.Background(), client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, trial) == nil {
+		o.events.Warning(trial, v1beta1.ReasonMetricsCollection, "%s", message)
+	}
 }
 
 // AskTell returns what hands trials to programs, and takes what they tell. It

@@ -3,7 +3,7 @@
 // Package trialkind says which kinds a trial's run object may have.
 //
 // These are the kinds that Diwan knows, and those that the ConfigMap
-// kubeflow/katib-config names as in Katib:
+// katib-config names as in Katib:
 //
 //	init:
 //	  controller:

@@ -3,6 +3,7 @@
 package trialkind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,8 @@ type Directory struct {
 	// Reader reads the ConfigMap, each time anew. Nil: only what is Known is
 	// permitted.
 	Reader client.Reader
+	// Namespace is that of the ConfigMap. Default algorithm.DefaultNamespace.
+	Namespace string
 }
 
 // Check returns nil for a kind that a run object may have, an error that wraps
@@ -56,9 +59,10 @@ func (d Directory) Check(ctx context.Context, kind schema.GroupVersionKind) erro
 	var more []schema.GroupVersionKind
 	if d.Reader != nil {
 		var m corev1.ConfigMap
-		err := d.Reader.Get(ctx, client.ObjectKey{Namespace: algorithm.ConfigNamespace, Name: algorithm.ConfigName}, &m)
+		key := client.ObjectKey{Namespace: cmp.Or(d.Namespace, algorithm.DefaultNamespace), Name: algorithm.ConfigName}
+		err := d.Reader.Get(ctx, key, &m)
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("cannot read ConfigMap %s/%s: %w", algorithm.ConfigNamespace, algorithm.ConfigName, err)
+			return fmt.Errorf("cannot read ConfigMap %s: %w", key, err)
 		}
 		if more, err = Parse(m.Data[configKey]); err != nil {
 			return err
@@ -71,8 +75,8 @@ func (d Directory) Check(ctx context.Context, kind schema.GroupVersionKind) erro
 	for _, k := range slices.Concat(known, more) {
 		names = append(names, Format(k))
 	}
-	return fmt.Errorf("%s %w: add it to init.controller.trialResources in %s of ConfigMap %s/%s, which with what needs no entry has %s",
-		Format(kind), ErrNotPermitted, configKey, algorithm.ConfigNamespace, algorithm.ConfigName, strings.Join(names, ", "))
+	return fmt.Errorf("%s %w: add it to init.controller.trialResources in %s of ConfigMap %s, which with what needs no entry has %s",
+		Format(kind), ErrNotPermitted, configKey, algorithm.ConfigName, strings.Join(names, ", "))
 }
 
 // Parse reads the kinds that a KatibConfig names.
@@ -84,7 +88,7 @@ func Parse(text string) ([]schema.GroupVersionKind, error) {
 			} `json:"controller"`
 		} `json:"init"`
 	}
-	where := fmt.Sprintf("%s of ConfigMap %s/%s", configKey, algorithm.ConfigNamespace, algorithm.ConfigName)
+	where := configKey + " of ConfigMap " + algorithm.ConfigName
 	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", where, err)
 	}

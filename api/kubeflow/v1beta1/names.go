@@ -121,4 +121,6 @@ const (
 	ReasonJobFailed      = "JobFailed"
 	ReasonJobRunning     = "JobRunning"
 	ReasonReconcileError = "ReconcileError"
+	// ReasonMetricsCollection is that of what is wrong with a trial's metrics.
+	ReasonMetricsCollection = "MetricsCollection"
 )

@@ -617,6 +617,95 @@ func (*DeleteReply) Descriptor() ([]byte, []int) {
 	return file_api_observation_v1_store_proto_rawDescGZIP(), []int{10}
 }
 
+type WarnRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	TrialName string                 `protobuf:"bytes,1,opt,name=trial_name,json=trialName,proto3" json:"trial_name,omitempty"`
+	// Of a longer one the first 1,024 bytes count.
+	Message       string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnRequest) Reset() {
+	*x = WarnRequest{}
+	mi := &file_api_observation_v1_store_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnRequest) ProtoMessage() {}
+
+func (x *WarnRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_api_observation_v1_store_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnRequest.ProtoReflect.Descriptor instead.
+func (*WarnRequest) Descriptor() ([]byte, []int) {
+	return file_api_observation_v1_store_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *WarnRequest) GetTrialName() string {
+	if x != nil {
+		return x.TrialName
+	}
+	return ""
+}
+
+func (x *WarnRequest) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type WarnReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WarnReply) Reset() {
+	*x = WarnReply{}
+	mi := &file_api_observation_v1_store_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WarnReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WarnReply) ProtoMessage() {}
+
+func (x *WarnReply) ProtoReflect() protoreflect.Message {
+	mi := &file_api_observation_v1_store_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WarnReply.ProtoReflect.Descriptor instead.
+func (*WarnReply) Descriptor() ([]byte, []int) {
+	return file_api_observation_v1_store_proto_rawDescGZIP(), []int{12}
+}
+
 var File_api_observation_v1_store_proto protoreflect.FileDescriptor
 
 const file_api_observation_v1_store_proto_rawDesc = "" +
@@ -660,13 +749,19 @@ const file_api_observation_v1_store_proto_rawDesc = "" +
 	"\rDeleteRequest\x12\x1d\n" +
 	"\n" +
 	"trial_name\x18\x01 \x01(\tR\ttrialName\"\r\n" +
-	"\vDeleteReply2\xb3\x03\n" +
+	"\vDeleteReply\"F\n" +
+	"\vWarnRequest\x12\x1d\n" +
+	"\n" +
+	"trial_name\x18\x01 \x01(\tR\ttrialName\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"\v\n" +
+	"\tWarnReply2\xff\x03\n" +
 	"\x05Store\x12P\n" +
 	"\x06Append\x12#.diwan.observation.v1.AppendRequest\x1a!.diwan.observation.v1.AppendReply\x12P\n" +
 	"\x06Offset\x12#.diwan.observation.v1.OffsetRequest\x1a!.diwan.observation.v1.OffsetReply\x12P\n" +
 	"\x06Points\x12#.diwan.observation.v1.PointsRequest\x1a!.diwan.observation.v1.PointsReply\x12b\n" +
 	"\fDeleteSource\x12).diwan.observation.v1.DeleteSourceRequest\x1a'.diwan.observation.v1.DeleteSourceReply\x12P\n" +
-	"\x06Delete\x12#.diwan.observation.v1.DeleteRequest\x1a!.diwan.observation.v1.DeleteReplyB'Z%diwan.dev/diwan/api/observation/v1;v1b\x06proto3"
+	"\x06Delete\x12#.diwan.observation.v1.DeleteRequest\x1a!.diwan.observation.v1.DeleteReply\x12J\n" +
+	"\x04Warn\x12!.diwan.observation.v1.WarnRequest\x1a\x1f.diwan.observation.v1.WarnReplyB'Z%diwan.dev/diwan/api/observation/v1;v1b\x06proto3"
 
 var (
 	file_api_observation_v1_store_proto_rawDescOnce sync.Once
@@ -680,7 +775,7 @@ func file_api_observation_v1_store_proto_rawDescGZIP() []byte {
 	return file_api_observation_v1_store_proto_rawDescData
 }
 
-var file_api_observation_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_api_observation_v1_store_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_api_observation_v1_store_proto_goTypes = []any{
 	(*Point)(nil),               // 0: diwan.observation.v1.Point
 	(*AppendRequest)(nil),       // 1: diwan.observation.v1.AppendRequest
@@ -693,6 +788,8 @@ var file_api_observation_v1_store_proto_goTypes = []any{
 	(*DeleteSourceReply)(nil),   // 8: diwan.observation.v1.DeleteSourceReply
 	(*DeleteRequest)(nil),       // 9: diwan.observation.v1.DeleteRequest
 	(*DeleteReply)(nil),         // 10: diwan.observation.v1.DeleteReply
+	(*WarnRequest)(nil),         // 11: diwan.observation.v1.WarnRequest
+	(*WarnReply)(nil),           // 12: diwan.observation.v1.WarnReply
 }
 var file_api_observation_v1_store_proto_depIdxs = []int32{
 	0,  // 0: diwan.observation.v1.AppendRequest.points:type_name -> diwan.observation.v1.Point
@@ -704,13 +801,15 @@ var file_api_observation_v1_store_proto_depIdxs = []int32{
 	5,  // 6: diwan.observation.v1.Store.Points:input_type -> diwan.observation.v1.PointsRequest
 	7,  // 7: diwan.observation.v1.Store.DeleteSource:input_type -> diwan.observation.v1.DeleteSourceRequest
 	9,  // 8: diwan.observation.v1.Store.Delete:input_type -> diwan.observation.v1.DeleteRequest
-	2,  // 9: diwan.observation.v1.Store.Append:output_type -> diwan.observation.v1.AppendReply
-	4,  // 10: diwan.observation.v1.Store.Offset:output_type -> diwan.observation.v1.OffsetReply
-	6,  // 11: diwan.observation.v1.Store.Points:output_type -> diwan.observation.v1.PointsReply
-	8,  // 12: diwan.observation.v1.Store.DeleteSource:output_type -> diwan.observation.v1.DeleteSourceReply
-	10, // 13: diwan.observation.v1.Store.Delete:output_type -> diwan.observation.v1.DeleteReply
-	9,  // [9:14] is the sub-list for method output_type
-	4,  // [4:9] is the sub-list for method input_type
+	11, // 9: diwan.observation.v1.Store.Warn:input_type -> diwan.observation.v1.WarnRequest
+	2,  // 10: diwan.observation.v1.Store.Append:output_type -> diwan.observation.v1.AppendReply
+	4,  // 11: diwan.observation.v1.Store.Offset:output_type -> diwan.observation.v1.OffsetReply
+	6,  // 12: diwan.observation.v1.Store.Points:output_type -> diwan.observation.v1.PointsReply
+	8,  // 13: diwan.observation.v1.Store.DeleteSource:output_type -> diwan.observation.v1.DeleteSourceReply
+	10, // 14: diwan.observation.v1.Store.Delete:output_type -> diwan.observation.v1.DeleteReply
+	12, // 15: diwan.observation.v1.Store.Warn:output_type -> diwan.observation.v1.WarnReply
+	10, // [10:16] is the sub-list for method output_type
+	4,  // [4:10] is the sub-list for method input_type
 	4,  // [4:4] is the sub-list for extension type_name
 	4,  // [4:4] is the sub-list for extension extendee
 	0,  // [0:4] is the sub-list for field type_name
@@ -727,7 +826,7 @@ func file_api_observation_v1_store_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_observation_v1_store_proto_rawDesc), len(file_api_observation_v1_store_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

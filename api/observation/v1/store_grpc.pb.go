@@ -30,6 +30,7 @@ const (
 	Store_Points_FullMethodName       = "/diwan.observation.v1.Store/Points"
 	Store_DeleteSource_FullMethodName = "/diwan.observation.v1.Store/DeleteSource"
 	Store_Delete_FullMethodName       = "/diwan.observation.v1.Store/Delete"
+	Store_Warn_FullMethodName         = "/diwan.observation.v1.Store/Warn"
 )
 
 // StoreClient is the client API for Store service.
@@ -50,6 +51,8 @@ type StoreClient interface {
 	DeleteSource(ctx context.Context, in *DeleteSourceRequest, opts ...grpc.CallOption) (*DeleteSourceReply, error)
 	// Delete forgets a trial.
 	Delete(ctx context.Context, in *DeleteRequest, opts ...grpc.CallOption) (*DeleteReply, error)
+	// Warn tells the users of a trial what is wrong with its metrics.
+	Warn(ctx context.Context, in *WarnRequest, opts ...grpc.CallOption) (*WarnReply, error)
 }
 
 type storeClient struct {
@@ -110,6 +113,16 @@ func (c *storeClient) Delete(ctx context.Context, in *DeleteRequest, opts ...grp
 	return out, nil
 }
 
+func (c *storeClient) Warn(ctx context.Context, in *WarnRequest, opts ...grpc.CallOption) (*WarnReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WarnReply)
+	err := c.cc.Invoke(ctx, Store_Warn_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StoreServer is the server API for Store service.
 // All implementations must embed UnimplementedStoreServer
 // for forward compatibility.
@@ -128,6 +141,8 @@ type StoreServer interface {
 	DeleteSource(context.Context, *DeleteSourceRequest) (*DeleteSourceReply, error)
 	// Delete forgets a trial.
 	Delete(context.Context, *DeleteRequest) (*DeleteReply, error)
+	// Warn tells the users of a trial what is wrong with its metrics.
+	Warn(context.Context, *WarnRequest) (*WarnReply, error)
 	mustEmbedUnimplementedStoreServer()
 }
 
@@ -152,6 +167,9 @@ func (UnimplementedStoreServer) DeleteSource(context.Context, *DeleteSourceReque
 }
 func (UnimplementedStoreServer) Delete(context.Context, *DeleteRequest) (*DeleteReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Delete not implemented")
+}
+func (UnimplementedStoreServer) Warn(context.Context, *WarnRequest) (*WarnReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Warn not implemented")
 }
 func (UnimplementedStoreServer) mustEmbedUnimplementedStoreServer() {}
 func (UnimplementedStoreServer) testEmbeddedByValue()               {}
@@ -264,6 +282,24 @@ func _Store_Delete_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Store_Warn_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WarnRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StoreServer).Warn(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Store_Warn_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StoreServer).Warn(ctx, req.(*WarnRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Store_ServiceDesc is the grpc.ServiceDesc for Store service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -290,6 +326,10 @@ var Store_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Delete",
 			Handler:    _Store_Delete_Handler,
+		},
+		{
+			MethodName: "Warn",
+			Handler:    _Store_Warn_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -23,9 +23,6 @@ app.kubernetes.io/component: operator
 
 {{/* What cannot work is refused here, with what to do. */}}
 {{- define "diwan.check" -}}
-{{- if ne .Release.Namespace "kubeflow" }}
-{{- fail "install the chart in the namespace kubeflow (helm install … --namespace kubeflow --create-namespace): clients look for katib-db-manager there" }}
-{{- end }}
 {{- if and .Values.store.sqlite.enabled (gt (int .Values.replicas) 1) }}
 {{- fail "store.sqlite keeps metrics in a file, which operators cannot share: set replicas to 1, or keep metrics in a database" }}
 {{- end }}

@@ -38,14 +38,16 @@ func Concerns(pod *corev1.Pod, trial *v1beta1.Trial) bool {
 		!slices.ContainsFunc(pod.Spec.InitContainers, isCollector) && !slices.ContainsFunc(pod.Spec.Containers, isCollector)
 }
 
-// NeedsEntrypoint returns the container whose command must be known to collect
-// what it prints, and is not in the manifest, else nil.
-func NeedsEntrypoint(pod *corev1.Pod, trial *v1beta1.Trial) *corev1.Container {
+// LacksCommand returns the primary container where the manifest does not say
+// what it runs, else nil. must says that its metrics cannot be collected without:
+// what it prints. Other metrics can, but then its end does not wait until they
+// are stored.
+func LacksCommand(pod *corev1.Pod, trial *v1beta1.Trial) (c *corev1.Container, must bool) {
 	spec := collector.SpecOf(trial)
-	if c := primary(pod, spec.Container); c != nil && spec.Kind == collector.StdOut && len(c.Command) == 0 {
-		return c
+	if c := primary(pod, spec.Container); c != nil && len(c.Command) == 0 {
+		return c, spec.Kind == collector.StdOut
 	}
-	return nil
+	return nil, false
 }
 
 func primary(pod *corev1.Pod, name string) *corev1.Container {
@@ -57,7 +59,7 @@ func primary(pod *corev1.Pod, name string) *corev1.Container {
 }
 
 // Inject adds a collector to a Pod of a trial that it concerns. image is what
-// the primary container's image runs, where NeedsEntrypoint asks for it.
+// the primary container's image runs, where LacksCommand asks for it.
 func Inject(pod *corev1.Pod, trial *v1beta1.Trial, c Config, image *Entrypoint) error {
 	spec := collector.SpecOf(trial)
 	container := primary(pod, spec.Container)
@@ -73,7 +75,7 @@ func Inject(pod *corev1.Pod, trial *v1beta1.Trial, c Config, image *Entrypoint) 
 	config := sidecar.Config{Spec: *spec, Store: c.Store, Token: tokenDir + "/" + tokenFile}
 	mounts := []corev1.VolumeMount{{Name: tokenVolume, MountPath: tokenDir, ReadOnly: true}}
 	add(&pod.Spec.Volumes, token())
-	if wraps(spec.Kind) && (len(container.Command) > 0 || image != nil && len(container.Args) > 0) {
+	if len(container.Command) > 0 || image != nil && len(container.Args) > 0 {
 		config.Dir = sharedDir
 		shared := corev1.VolumeMount{Name: sharedVolume, MountPath: string(sharedDir)}
 		add(&pod.Spec.Volumes, corev1.Volume{Name: sharedVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
@@ -92,11 +94,6 @@ func Inject(pod *corev1.Pod, trial *v1beta1.Trial, c Config, image *Entrypoint) 
 	// Last: what a mesh adds to be first is there before it and after it.
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, program)
 	return nil
-}
-
-// wraps reports whether the program is run by package entry.
-func wraps(kind collector.Kind) bool {
-	return kind == collector.StdOut || kind == collector.File || kind == collector.Events
 }
 
 // literal keeps Kubernetes from expanding variables in what an image runs.

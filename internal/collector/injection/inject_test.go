@@ -76,7 +76,7 @@ func TestInject(t *testing.T) {
 		reason     string
 		trial, pod string
 		image      *Entrypoint
-		needs      bool
+		needs, may bool
 		command    []string
 		args       []string
 		mounts     []string // of the collector
@@ -98,8 +98,13 @@ func TestInject(t *testing.T) {
 			mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector", "diwan-collector:/var/run/diwan/collector"},
 		},
 		"FileOfImage": {
-			reason: "a file can be read whatever the command", trial: ofFile, pod: bare, args: []string{"--lr", "1"},
+			reason: "a file can be read whatever the command", trial: ofFile, pod: bare, may: true, args: []string{"--lr", "1"},
 			mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector", "metrics-volume:/logs/run:ro"},
+		},
+		"FileOfKnownImage": {
+			reason: "its end waits where the command is known", trial: ofFile, pod: bare, image: &Entrypoint{Command: []string{"python"}}, may: true,
+			command: append(slices.Clone(entry), "python"), args: []string{"--lr", "1"},
+			mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector", "diwan-collector:/var/run/diwan/collector", "metrics-volume:/logs/run:ro"},
 		},
 		"FileOnVolume": {
 			reason: "a file on a volume of the container's", trial: ofFile,
@@ -108,15 +113,20 @@ func TestInject(t *testing.T) {
 			mounts:  []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector", "diwan-collector:/var/run/diwan/collector", "b:/logs/:ro/s"},
 		},
 		"Page": {
-			reason: "a page needs nothing", trial: `{metricsCollector: {collector: {kind: PrometheusMetric}}}`, pod: printing,
-			command: []string{"train"}, args: []string{"--lr", "1"}, mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector"},
+			reason: "the end waits until what the page had is stored", trial: `{metricsCollector: {collector: {kind: PrometheusMetric}}}`, pod: printing,
+			command: append(slices.Clone(entry), "train"), args: []string{"--lr", "1"},
+			mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector", "diwan-collector:/var/run/diwan/collector"},
+		},
+		"PageOfImage": {
+			reason: "a page needs nothing", trial: `{metricsCollector: {collector: {kind: PrometheusMetric}}}`, pod: bare, may: true,
+			args: []string{"--lr", "1"}, mounts: []string{"diwan-collector-token:/var/run/secrets/diwan.dev/collector"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pod, trial := podOf(t, c.pod), trialOf(t, c.trial)
-			if needs := NeedsEntrypoint(pod, trial) != nil; needs != c.needs {
-				t.Errorf("%s: needs the entry point: %t", c.reason, needs)
+			if lacks, must := LacksCommand(pod, trial); (lacks != nil) != (c.needs || c.may) || must != c.needs {
+				t.Errorf("%s: lacks its command: %v, must be known: %t", c.reason, lacks, must)
 			}
 			if err := Inject(pod, trial, DefaultConfig("img", "db:1"), c.image); err != nil {
 				t.Fatal(err)

@@ -5,11 +5,15 @@ package injection
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 )
+
+// mayTake is how long a look-up may take that can be done without.
+const mayTake = 2 * time.Second
 
 // Injector adds collectors to the Pods that get one.
 type Injector struct {
@@ -31,9 +35,14 @@ func (i *Injector) Pod(ctx context.Context, pod *corev1.Pod, trial *v1beta1.Tria
 		return nil
 	}
 	var image *Entrypoint
-	if c := NeedsEntrypoint(pod, trial); c != nil {
+	if c, must := LacksCommand(pod, trial); c != nil {
+		if !must {
+			soon, cancel := context.WithTimeout(ctx, mayTake)
+			defer cancel()
+			ctx = soon
+		}
 		var err error
-		if image, err = i.Images.Entrypoint(ctx, pod, c); err != nil {
+		if image, err = i.Images.Entrypoint(ctx, pod, c); err != nil && must {
 			return fmt.Errorf("cannot collect what container %s of trial %s prints: the manifest gives it no command, and what its image runs cannot be learnt from the registry: %w; add the command to the manifest", c.Name, trial.Name, err)
 		}
 	}

@@ -51,7 +51,7 @@ func collectInPods(c *localcluster.Config) {
 	if err := os.WriteFile(c.Home.Path("images.yaml"), []byte(table), 0o600); err != nil {
 		panic(err)
 	}
-	collector := injection.DefaultConfig(image, algorithm.DBManagerAddress)
+	collector := injection.DefaultConfig(image, algorithm.DBManagerAddress(""))
 	c.Collector = &collector
 }
 

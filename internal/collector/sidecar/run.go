@@ -28,7 +28,9 @@ type Pod struct{ UID, IP string }
 func Run(ctx, hurry context.Context, c Config, pod Pod, store observation.Store, out, log io.Writer) error {
 	bounds := collector.DefaultConfig()
 	bounds.Dial = dialPod(pod.IP)
-	observer, err := collector.New(only{&c.Spec}, store, bounds).Observe(ctx, c.subject(pod, log))
+	told := &warnings{trial: c.Spec.Trial, log: log}
+	told.to, _ = store.(warner)
+	observer, err := collector.New(only{&c.Spec}, store, bounds).Observe(ctx, c.subject(pod, told))
 	switch {
 	case err != nil:
 		return err
@@ -43,7 +45,7 @@ func Run(ctx, hurry context.Context, c Config, pod Pod, store observation.Store,
 	if file := c.shown(); file != "" {
 		printing.Go(func() { show(end, file, out) })
 	}
-	return (&loop{config: c, observer: observer, log: log}).run(ctx, hurry)
+	return (&loop{config: c, observer: observer, warnings: told, log: log}).run(ctx, hurry)
 }
 
 // shown is the file that out repeats, as Katib's collector does.
@@ -58,12 +60,11 @@ func (c Config) shown() string {
 }
 
 // subject is the trial's container. All runs of it have one output.
-func (c Config) subject(pod Pod, log io.Writer) collector.Subject {
+func (c Config) subject(pod Pod, told *warnings) collector.Subject {
 	labels := map[string]string{v1beta1.LabelTrial: c.Spec.Trial.Name}
 	for key, value := range c.Spec.PodLabels {
 		labels[key] = value
 	}
-	said := ""
 	return collector.Subject{
 		Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.Spec.Trial.Namespace, UID: types.UID(pod.UID), Labels: labels,
@@ -73,12 +74,7 @@ func (c Config) subject(pod Pod, log io.Writer) collector.Subject {
 		Output:      c.Dir.Output(),
 		OutputStart: func() int64 { return 0 },
 		HostPath:    func(path string) (string, bool) { return path, false },
-		Warn: func(message string) {
-			if message != said {
-				said = message
-				fmt.Fprintln(log, "diwan:", message)
-			}
-		},
+		Warn:        told.add,
 	}
 }
 
@@ -94,6 +90,7 @@ func (o only) Spec(context.Context, observation.Trial) (*collector.Spec, bool, e
 type loop struct {
 	config   Config
 	observer collector.Observer
+	warnings *warnings
 	log      io.Writer
 	told     string // what was wrong last
 	stored   string // the run of the program of which all is stored
@@ -108,6 +105,8 @@ func (l *loop) run(ctx, hurry context.Context) error {
 		wait := lookInterval
 		if l.tell(ctx, err) {
 			wait = lookRetry
+		} else {
+			l.warnings.send(ctx, false)
 		}
 		sleep(ctx, wait)
 	}
@@ -149,6 +148,7 @@ func (l *loop) finish(ctx context.Context) error {
 	if err := l.observer.Finish(ctx, time.Now()); err != nil {
 		return err
 	}
+	l.warnings.send(ctx, true) // before the trial ends
 	if run == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -224,4 +225,46 @@ func (l *lockedBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+// plaintive is a store that hears warnings when it is not away.
+type plaintive struct {
+	*moody
+	heard lockedBuffer
+}
+
+func (p *plaintive) Warn(_ context.Context, t observation.Trial, message string) error {
+	if err := p.failure.Load(); err != nil && *err != nil {
+		return *err
+	}
+	_, err := fmt.Fprintf(&p.heard, "%s: %s\n", t, message)
+	return err
+}
+
+// TestWarnings wants what is wrong with the metrics to be told to the users of
+// the trial before it ends, and once, also where the store was away meanwhile.
+func TestWarnings(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	store := &plaintive{moody: b.store}
+	store.fail(errors.New("away"))
+	config := sidecar.Config{Dir: b.dir, Spec: collector.Spec{
+		Trial: b.trial, Kind: collector.Events, Path: t.TempDir(), Metrics: []string{"loss"}, Container: "main",
+	}}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- sidecar.Run(ctx, context.WithoutCancel(ctx), config, sidecar.Pod{UID: "u"}, store, &b.out, &b.log)
+	}()
+	b.ended("run")
+	store.fail(nil)
+	b.until("consent", func() bool { return b.stored() == "run" })
+	heard := store.heard.String()
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(heard, "ns/trial: "); n != 1 || !strings.Contains(heard, "no event file") {
+		t.Errorf("when the trial ends, its users have heard %d warnings: %q\nlog: %s", n, heard, b.log.String())
+	}
 }

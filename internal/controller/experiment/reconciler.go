@@ -53,6 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if r.writes.Stale(e) {
 		return reconcile.Result{}, nil
 	}
+	e.SetDefaults() // which one lacks that was created while no webhook was asked
 	result, err := r.advance(ctx, e)
 	switch {
 	case apierrors.IsConflict(err):

@@ -46,16 +46,10 @@ func Answer(ctx context.Context, e *v1beta1.Experiment, history []*v1beta1.Trial
 	if err != nil {
 		return nil, nil, err
 	}
-	name := func(i int) string {
-		if i < len(history) {
-			return s.Status.Suggestions[i].Name
-		}
-		return trialname.Of(e.Name, e.UID, i)
-	}
-	if err := x.learn(name, trial); err != nil {
+	if err := x.learn(trial); err != nil {
 		return nil, nil, err
 	}
-	err = x.extend(ctx, &s.Status, int32(len(history)+more), nil, name)
+	err = x.extend(ctx, &s.Status, int32(len(history)+more), nil)
 	if errors.Is(err, optimize.ErrExhausted) {
 		err = nil
 	}

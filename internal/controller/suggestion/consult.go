@@ -128,7 +128,7 @@ func (r *Reconciler) ask(ctx context.Context, at places, e *v1beta1.Experiment, 
 		complete(&s.Status, v1beta1.ConditionSucceeded, ReasonEndReached,
 			fmt.Sprintf("The algorithm service has nothing more to suggest after %d suggestions", s.Status.SuggestionCount), now)
 	}
-	r.prune(ctx, s)
+	r.prune(ctx, s, func(string) bool { return false })
 	return nil
 }
 
@@ -138,7 +138,7 @@ func (r *Reconciler) rules(ctx context.Context, at places, e *v1beta1.Experiment
 		return r.Stopping.Fixed(ctx, e)
 	}
 	return r.Client.Rules(ctx, at.stopping, &manager.GetEarlyStoppingRulesRequest{
-		Experiment: about, Trials: trials, DbManagerAddress: algorithm.DBManagerAddress,
+		Experiment: about, Trials: trials, DbManagerAddress: algorithm.DBManagerAddress(r.Services.Namespace),
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller/freshness"
-	"diwan.dev/diwan/internal/controller/trialname"
 	"diwan.dev/diwan/internal/searchspace"
 	"diwan.dev/diwan/internal/tracing"
 	"diwan.dev/diwan/optimize"
@@ -110,6 +109,9 @@ func (r *Reconciler) suggest(ctx context.Context, e *v1beta1.Experiment, s *v1be
 	if outside(s.Spec.Algorithm, s.Spec.EarlyStopping) {
 		return r.consult(ctx, e, s, ready, now)
 	}
+	if err := r.withdraw(ctx, s); err != nil {
+		return err
+	}
 	rules, err := r.Stopping.Fixed(ctx, e)
 	if err != nil {
 		return err
@@ -137,12 +139,11 @@ func (r *Reconciler) extend(ctx context.Context, e *v1beta1.Experiment, s *v1bet
 			return err
 		}
 	}
-	name := func(index int) string { return trialname.Of(e.Name, e.UID, index) }
-	if err := x.learn(name, trial); err != nil {
+	if err := x.learn(trial); err != nil {
 		return err
 	}
 	searching, end := tracing.Start(ctx, "search", attribute.Int("suggestions", int(s.Spec.Requests-s.Status.SuggestionCount)))
-	err = x.extend(searching, &s.Status, s.Spec.Requests, rules, name)
+	err = x.extend(searching, &s.Status, s.Spec.Requests, rules)
 	end(err)
 	switch {
 	case errors.Is(err, optimize.ErrExhausted):
@@ -151,16 +152,16 @@ func (r *Reconciler) extend(ctx context.Context, e *v1beta1.Experiment, s *v1bet
 	case err != nil:
 		return fmt.Errorf("cannot make suggestion %d of %s/%s: %w", s.Status.SuggestionCount, s.Namespace, s.Name, err)
 	}
-	r.prune(ctx, s)
+	r.prune(ctx, s, x.given)
 	return nil
 }
 
-// prune bounds the list of suggestions.
-func (r *Reconciler) prune(ctx context.Context, s *v1beta1.Suggestion) {
+// prune bounds the list of suggestions; those stay of which needed says so.
+func (r *Reconciler) prune(ctx context.Context, s *v1beta1.Suggestion, needed func(name string) bool) {
 	trial := r.trials(ctx, s.Namespace)
 	s.Status.Suggestions = prune(s.Status.Suggestions, r.Keep, func(name string) bool {
 		t := trial(name)
-		return t != nil && t.IsCompleted()
+		return t != nil && t.IsCompleted() && !needed(name)
 	})
 }
 

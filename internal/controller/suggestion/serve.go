@@ -107,12 +107,10 @@ func available(d *appsv1.Deployment) error {
 	return starting{fmt.Errorf("the Deployment is not ready: %s", why)}
 }
 
-// withdraw ends what runs the services of a suggestion that has come to its end.
-// Volumes stay until the suggestion goes.
+// withdraw ends what runs the services of a suggestion that has come to its end,
+// or that needs none, as Katib's does that the library goes on with. Volumes stay
+// until the suggestion goes.
 func (r *Reconciler) withdraw(ctx context.Context, s *v1beta1.Suggestion) error {
-	if !outside(s.Spec.Algorithm, s.Spec.EarlyStopping) {
-		return nil
-	}
 	d, err := r.deployed(ctx, s)
 	if err != nil || d == nil || d.DeletionTimestamp != nil || !metav1.IsControlledBy(d, s) {
 		return err

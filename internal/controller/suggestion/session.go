@@ -31,8 +31,15 @@ type session struct {
 	history *optimize.History
 	// initial are the points with which the search begins.
 	initial []optimize.Point
-	// indices are those of the suggestions by their trials' names.
+	// indices are those of the suggestions by their trials' names, and names
+	// those of Katib's, which cannot be told from the index.
 	indices map[string]int
+	names   map[int]string
+	// of is the experiment whose trials are named.
+	of struct {
+		name string
+		uid  types.UID
+	}
 	// pending are the indices whose result the history does not have.
 	pending []int
 	// made are the newest suggestions of the history: they may not be stored yet.
@@ -100,23 +107,40 @@ func resume(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf, sources
 	if err != nil {
 		return nil, err
 	}
-	x := &session{space: space, sampler: sampler, initial: initial, history: optimize.NewHistory(space, searchspace.Directions(e.Spec.Objective)...), indices: map[string]int{}}
-	x.remember(e, s, trial)
+	x := &session{space: space, sampler: sampler, initial: initial, history: optimize.NewHistory(space, searchspace.Directions(e.Spec.Objective)...), indices: map[string]int{}, names: map[int]string{}}
+	x.of.name, x.of.uid = e.Name, e.UID
+	x.remember(s, trial)
 	return x, nil
 }
 
-// remember fills the history.
-func (x *session) remember(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial trialOf) {
+// name is that of the trial of a suggestion.
+func (x *session) name(index int) string {
+	if name, ok := x.names[index]; ok {
+		return name
+	}
+	return trialname.Of(x.of.name, x.of.uid, index)
+}
+
+// given reports whether a name was not made here.
+func (x *session) given(name string) bool {
+	index, ok := x.indices[name]
+	return ok && x.names[index] == name
+}
+
+// remember fills the history. Suggestions that Katib made and named are the
+// first, and stay in the list.
+func (x *session) remember(s *v1beta1.Suggestion, trial trialOf) {
 	made, list := int(s.Status.SuggestionCount), s.Status.Suggestions
 	listed := make(map[string]*v1beta1.TrialAssignment, len(list))
 	for i := range list {
 		listed[list[i].Name] = &list[i]
+		_, ours := trialname.Index(x.of.name, x.of.uid, list[i].Name, made)
+		if !ours || (len(list) == made && list[i].Name != x.name(i)) {
+			x.names[i] = list[i].Name
+		}
 	}
 	for i := range made {
-		name := trialname.Of(e.Name, e.UID, i)
-		if len(list) == made { // whole, and perhaps named by Katib
-			name = list[i].Name
-		}
+		name := x.name(i)
 		x.indices[name] = i
 		var assignments []v1beta1.ParameterAssignment
 		var labels map[string]string
@@ -134,12 +158,11 @@ func (x *session) remember(e *v1beta1.Experiment, s *v1beta1.Suggestion, trial t
 	}
 }
 
-// learn tells the history how trials ended that were pending. name gives the
-// trial's name by index.
-func (x *session) learn(name func(index int) string, trial trialOf) error {
+// learn tells the history how trials ended that were pending.
+func (x *session) learn(trial trialOf) error {
 	var errs []error
 	x.pending = slices.DeleteFunc(x.pending, func(i int) bool {
-		t := trial(name(i))
+		t := trial(x.name(i))
 		if t == nil || !t.IsCompleted() || t.IsStopping() {
 			return false
 		}
@@ -171,11 +194,11 @@ func outcome(t *v1beta1.Trial) optimize.Result {
 // extend makes suggestions until there are as many as requested, and writes
 // them into a status from which the session continues: first those that were
 // made before. rules are those by which the trials of new ones are stopped early.
-func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
+func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, requests int32, rules []v1beta1.EarlyStoppingRule) error {
 	x.made = x.made[len(x.made)-(x.history.Len()-int(status.SuggestionCount)):]
 	for i := 0; status.SuggestionCount < requests; i++ {
 		if i == len(x.made) {
-			if err := x.add(ctx, rules, name); err != nil {
+			if err := x.add(ctx, rules); err != nil {
 				return err
 			}
 		}
@@ -186,17 +209,18 @@ func (x *session) extend(ctx context.Context, status *v1beta1.SuggestionStatus, 
 }
 
 // add makes a suggestion.
-func (x *session) add(ctx context.Context, rules []v1beta1.EarlyStoppingRule, name func(index int) string) error {
+func (x *session) add(ctx context.Context, rules []v1beta1.EarlyStoppingRule) error {
 	point, err := x.next(ctx)
 	if err != nil {
 		return err
 	}
 	index := x.history.Add(point)
 	x.pending = append(x.pending, index)
-	x.indices[name(index)] = index
+	name := x.name(index)
+	x.indices[name] = index
 	x.made = append(x.made, v1beta1.TrialAssignment{
-		Name: name(index), ParameterAssignments: searchspace.Assignments(point),
-		EarlyStoppingRules: rules, Labels: writeLabels(point.Labels(), name),
+		Name: name, ParameterAssignments: searchspace.Assignments(point),
+		EarlyStoppingRules: rules, Labels: writeLabels(point.Labels(), x.name),
 	})
 	return nil
 }

@@ -127,13 +127,13 @@ func resumed(t *testing.T, algorithm string, seed, initial int) {
 			t.Fatal(err)
 		}
 		for _, each := range []*session{x, y} {
-			if err := each.learn(nameOf, find); err != nil {
+			if err := each.learn(find); err != nil {
 				t.Fatal(err)
 			}
 		}
 		more := min(30, made+1+chance.Int32N(5))
-		err = x.extend(t.Context(), &alive.Status, more, nil, nameOf)
-		if again := y.extend(t.Context(), &dying.Status, more, nil, nameOf); !errors.Is(again, err) {
+		err = x.extend(t.Context(), &alive.Status, more, nil)
+		if again := y.extend(t.Context(), &dying.Status, more, nil); !errors.Is(again, err) {
 			t.Fatalf("one ends with %v, the other with %v", err, again)
 		}
 		count := int(alive.Status.SuggestionCount - made)
@@ -226,6 +226,52 @@ func TestLabelsTravel(t *testing.T) {
 	}
 }
 
+// TestKatibsTrialsAreLearntFrom goes on with a search that Katib began, whose
+// trials have names of its own: each of their ends is learnt, also after a crash
+// and when the list of suggestions has been pruned.
+func TestKatibsTrialsAreLearntFrom(t *testing.T) {
+	t.Parallel()
+	e, s := search("random")
+	trials := map[string]*v1beta1.Trial{}
+	find := func(name string) *v1beta1.Trial { return trials[name] }
+	for i, name := range []string{"e-x1y2z3a4", "e-b5c6d7e8", "e-f9g0h1i2"} {
+		a := v1beta1.TrialAssignment{Name: name, ParameterAssignments: []v1beta1.ParameterAssignment{{Name: "units", Value: strconv.Itoa(i + 1)}, {Name: "optimizer", Value: "sgd"}}}
+		s.Status.Suggestions = append(s.Status.Suggestions, a)
+		trials[name] = end(e, a, "", "")
+		s.Status.SuggestionCount++
+	}
+	var x *session
+	step := func(afresh bool) {
+		t.Helper()
+		var err error
+		if afresh {
+			x, err = resume(e, s, find, nil)
+		}
+		if err = errors.Join(err, x.learn(find)); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.extend(t.Context(), &s.Status, s.Status.SuggestionCount+1, nil); err != nil {
+			t.Fatal(err)
+		}
+		made := s.Status.Suggestions[len(s.Status.Suggestions)-1]
+		trials[made.Name] = end(e, made, v1beta1.ConditionSucceeded, "7")
+		s.Status.Suggestions = prune(s.Status.Suggestions, 2, func(name string) bool { return trials[name].IsCompleted() && !x.given(name) })
+	}
+	step(true)
+	for i, name := range []string{"e-x1y2z3a4", "e-b5c6d7e8", "e-f9g0h1i2"} {
+		trials[name] = end(e, v1beta1.TrialAssignment{ParameterAssignments: trials[name].Spec.ParameterAssignments}, v1beta1.ConditionSucceeded, strconv.Itoa(i))
+		for range 3 {
+			step(i == 1)
+		}
+		if got := x.history.Trial(i); got.State != optimize.Complete || got.Value() != float64(i) || got.Point.Int("units") != i+1 {
+			t.Errorf("of trial %s is known %+v", name, got)
+		}
+	}
+	if got := s.Status.Suggestions[3].Name; len(s.Status.Suggestions) != 5 || got != nameOf(int(s.Status.SuggestionCount)-2) {
+		t.Errorf("%d suggestions are kept, the fourth %s; want Katib's three and the newest two", len(s.Status.Suggestions), got)
+	}
+}
+
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	e, _ := search("random")
@@ -261,7 +307,7 @@ func TestLostTrialsLeaveTheOthersAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.extend(t.Context(), &s.Status, 31, nil, nameOf); err != nil {
+	if err := x.extend(t.Context(), &s.Status, 31, nil); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.Status.Suggestions) != 1 || s.Status.Suggestions[0].Name != nameOf(30) {
@@ -276,7 +322,7 @@ func TestExhaustion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.extend(t.Context(), &s.Status, 50, nil, nameOf); !errors.Is(err, optimize.ErrExhausted) || s.Status.SuggestionCount != 40 {
+	if err := x.extend(t.Context(), &s.Status, 50, nil); !errors.Is(err, optimize.ErrExhausted) || s.Status.SuggestionCount != 40 {
 		t.Errorf("extend() = %v with %d suggestions, want all 40 and then ErrExhausted", err, s.Status.SuggestionCount)
 	}
 }
@@ -397,14 +443,14 @@ func TestSuggestionsThatCouldNotBeStored(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := stored.DeepCopy()
-	if err := x.extend(t.Context(), &lost.Status, 3, nil, nameOf); err != nil {
+	if err := x.extend(t.Context(), &lost.Status, 3, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, requests := range []int32{2, 2, 5} { // some of them, none, and the last with new ones
 		if !x.continues(int(stored.Status.SuggestionCount)) {
 			t.Fatalf("the session does not go on from %d suggestions", stored.Status.SuggestionCount)
 		}
-		if err := x.extend(t.Context(), &stored.Status, requests, nil, nameOf); err != nil {
+		if err := x.extend(t.Context(), &stored.Status, requests, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
@@ -43,8 +44,11 @@ func (r *Reconciler) start(ctx context.Context, t *v1beta1.Trial, kind schema.Gr
 		return r.RunningDelay, nil
 	case apierrors.IsAlreadyExists(err):
 		there, err := find(ctx, r.live, t, kind)
-		if err != nil || there == nil || owns(t, there) {
+		if err != nil || there == nil {
 			return r.RunningDelay, err
+		}
+		if owns(t, there) {
+			return r.RunningDelay, r.adopt(ctx, t, there)
 		}
 		return r.dispute(ctx, t, kind, there)
 	case isKindMissing(err): // its definition was removed
@@ -72,6 +76,9 @@ func isKindMissing(err error) bool {
 // exists after all. What earlier runs reported is forgotten.
 func (r *Reconciler) restart(ctx context.Context, t *v1beta1.Trial, kind schema.GroupVersionKind) (there bool, err error) {
 	run, err := find(ctx, r.live, t, kind)
+	if err == nil && run != nil && owns(t, run) {
+		err = r.adopt(ctx, t, run)
+	}
 	if err != nil || run != nil {
 		return run != nil, err
 	}
@@ -79,6 +86,19 @@ func (r *Reconciler) restart(ctx context.Context, t *v1beta1.Trial, kind schema.
 		return false, fmt.Errorf("cannot delete the observation of trial %s/%s, which runs again: %w", t.Namespace, t.Name, err)
 	}
 	return false, nil
+}
+
+// adopt gives a run object that Katib made for the trial the label by which the
+// cache holds run objects.
+func (r *Reconciler) adopt(ctx context.Context, t *v1beta1.Trial, run client.Object) error {
+	if run.GetLabels()[v1beta1.LabelTrial] == t.Name {
+		return nil // the cache will have it
+	}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, v1beta1.LabelTrial, t.Name)
+	if err := r.client.Patch(ctx, run, client.RawPatch(types.MergePatchType, []byte(patch))); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot label run object %s/%s, which Katib made: %w", run.GetNamespace(), run.GetName(), err)
+	}
+	return nil
 }
 
 // dispute handles a run object of the trial's name that is not the trial's. One

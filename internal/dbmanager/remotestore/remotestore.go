@@ -205,6 +205,14 @@ func (s *Store) Delete(ctx context.Context, t observation.Trial) error {
 	})
 }
 
+// Warn tells the users of a trial what is wrong with its metrics.
+func (s *Store) Warn(ctx context.Context, t observation.Trial, message string) error {
+	return s.call(ctx, t, "warn about", func(ctx context.Context) error {
+		_, err := s.client.Warn(ctx, &wire.WarnRequest{TrialName: t.Name, Message: message})
+		return err
+	})
+}
+
 // Close implements [observation.Store]. The connection stays open.
 func (s *Store) Close() error {
 	s.mu.Lock()

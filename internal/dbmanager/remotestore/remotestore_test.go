@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,13 +42,18 @@ func (anyone) Trial(ctx context.Context, name string, verb dbmanager.Verb) (obse
 // serve returns a connection to a server of a store.
 func serve(t *testing.T, store observation.Store, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
+	return serveConfig(t, dbmanager.DefaultConfig(store, anyone{}), options...)
+}
+
+func serveConfig(t *testing.T, config dbmanager.Config, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- dbmanager.New(dbmanager.DefaultConfig(store, anyone{})).Serve(ctx, l) }()
+	go func() { done <- dbmanager.New(config).Serve(ctx, l) }()
 	conn, err := grpc.NewClient(l.Addr().String(), append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
@@ -127,5 +133,27 @@ func TestEnded(t *testing.T) {
 	err := store.Append(t.Context(), observation.Trial{Name: "ended"}, observation.Batch{Source: "s", To: 1})
 	if !errors.Is(err, remotestore.ErrEnded) {
 		t.Errorf("Append() = %v, want ErrEnded", err)
+	}
+}
+
+// TestWarn wants a warning to reach who is to hear it, no longer than it may be,
+// and none about a trial that has ended.
+func TestWarn(t *testing.T) {
+	t.Parallel()
+	heard := map[observation.Trial]string{}
+	config := dbmanager.DefaultConfig(memory.New(), anyone{})
+	config.Warn = func(t observation.Trial, message string) { heard[t] = message }
+	store := remotestore.New(serveConfig(t, config))
+	trial := observation.Trial{Namespace: "ns", Name: "trial"}
+	for _, message := range []string{"", strings.Repeat("é", 600)} {
+		if err := store.Warn(t.Context(), trial, message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Warn(t.Context(), observation.Trial{Namespace: "ns", Name: "ended"}, "late"); !errors.Is(err, remotestore.ErrEnded) {
+		t.Errorf("a warning about a trial that has ended gets %v", err)
+	}
+	if got := heard[trial]; len(heard) != 1 || got != strings.Repeat("é", 512) {
+		t.Errorf("heard are %q", heard)
 	}
 }

@@ -158,7 +158,14 @@ func (m *Manager) prepare(ctx context.Context, p *podVolumes, v *corev1.Volume) 
 
 // share makes or finds the directory of a shared volume.
 func (m *Manager) share(ctx context.Context, p *podVolumes, v *corev1.Volume) (string, error) {
-	name, err := shareKey(p.pod, v)
+	var account types.UID
+	var err error
+	if hasToken(v) {
+		if account, err = m.objects.Account(ctx, p.pod.Namespace, accountOf(p.pod)); err != nil {
+			return "", err
+		}
+	}
+	name, err := shareKey(p.pod, v, account)
 	if err != nil {
 		return "", err
 	}
@@ -216,13 +223,13 @@ func onlyToken(v *corev1.Volume) bool {
 }
 
 // shareKey names the directory of a shared volume after all that its content
-// depends on.
-func shareKey(pod *corev1.Pod, v *corev1.Volume) (string, error) {
+// depends on. account is the UID of the service account, where there is a token.
+func shareKey(pod *corev1.Pod, v *corev1.Volume, account types.UID) (string, error) {
 	key := struct {
 		Namespace, Account string
-		Pod                types.UID
+		AccountUID, Pod    types.UID
 		Source             corev1.VolumeSource
-	}{Namespace: pod.Namespace, Account: pod.Spec.ServiceAccountName, Source: v.VolumeSource}
+	}{Namespace: pod.Namespace, Account: pod.Spec.ServiceAccountName, AccountUID: account, Source: v.VolumeSource}
 	if bound(v) {
 		key.Pod = pod.UID
 	}

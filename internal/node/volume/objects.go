@@ -10,10 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 )
 
-// Objects reads ConfigMaps and Secrets for Pods that start. What was read less
+// Objects reads ConfigMaps, Secrets and service accounts for Pods that start. What was read less
 // than a moment ago is not read again, so a hundred Pods that start together
 // cost one request.
 type Objects struct {
@@ -60,6 +61,22 @@ func (o *Objects) Secret(ctx context.Context, namespace, name string) (*corev1.S
 		return nil, err
 	}
 	return object.(*corev1.Secret), nil
+}
+
+// Account returns the UID of a service account: one that is made again under its
+// name is another, and the tokens of the first are good for nothing. "" is that
+// of one that is not there.
+func (o *Objects) Account(ctx context.Context, namespace, name string) (types.UID, error) {
+	object, err := o.get(ctx, objectKey{"serviceaccount", namespace, name}, func(ctx context.Context) (any, error) {
+		return o.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return object.(*corev1.ServiceAccount).UID, nil
 }
 
 // get asks once for all who ask at the same time. Failures are not kept, except

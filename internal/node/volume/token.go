@@ -3,6 +3,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -21,9 +22,20 @@ import (
 // own names the Pod that it is bound to, by which that audience may know it.
 type tokenKey struct {
 	namespace, account, audience string
+	accountUID                   types.UID
 	seconds                      int64
 	pod                          string
 	uid                          types.UID
+}
+
+// accountOf is the name of a Pod's service account.
+func accountOf(pod *corev1.Pod) string { return cmp.Or(pod.Spec.ServiceAccountName, "default") }
+
+// hasToken reports whether a volume has a token.
+func hasToken(v *corev1.Volume) bool {
+	return v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(p corev1.VolumeProjection) bool {
+		return p.ServiceAccountToken != nil
+	})
 }
 
 // bound reports whether a volume has a token that is bound to its Pod.
@@ -41,9 +53,10 @@ type token struct {
 
 // token adds a service account token to the content.
 func (b *builder) token(ctx context.Context, s *corev1.ServiceAccountTokenProjection, mode fs.FileMode) error {
-	key := tokenKey{namespace: b.pod.Namespace, account: b.pod.Spec.ServiceAccountName, audience: s.Audience, seconds: 3600}
-	if key.account == "" {
-		key.account = "default"
+	key := tokenKey{namespace: b.pod.Namespace, account: accountOf(b.pod), audience: s.Audience, seconds: 3600}
+	var err error
+	if key.accountUID, err = b.m.objects.Account(ctx, key.namespace, key.account); err != nil {
+		return err
 	}
 	if s.ExpirationSeconds != nil {
 		key.seconds = *s.ExpirationSeconds

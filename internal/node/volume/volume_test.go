@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"pgregory.net/rapid"
 )
 
@@ -284,6 +286,38 @@ func TestClaims(t *testing.T) {
 	for _, name := range []string{"waiting", "none"} {
 		if err := m.Prepare(t.Context(), podWith(name, claim(name))); !errors.As(err, &pending) {
 			t.Errorf("claim %s: %v", name, err)
+		}
+	}
+}
+
+// TestAccountsMadeAgain wants a Pod of a service account that was deleted and made
+// again to get a token of the new one: those of the old one are good for nothing.
+func TestAccountsMadeAgain(t *testing.T) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "sa", UID: "first"}}
+	m, client := managerOf(t, account)
+	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.GetSubresource() != "token" {
+			return false, nil, nil
+		}
+		return true, &authv1.TokenRequest{Status: authv1.TokenRequestStatus{
+			Token: "token of " + string(account.UID), ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour)),
+		}}, nil
+	})
+	projected := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}},
+	}}}
+	for name, uid := range map[string]types.UID{"a": "first", "b": "second"} {
+		account.UID = uid
+		if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("serviceaccounts"), account, "ns"); err != nil {
+			t.Fatal(err)
+		}
+		pod := podWith(name, projected)
+		if err := m.Prepare(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		dir, _, _ := m.source(pod, "v")
+		if got := read(t, dir)["token"]; got != "token of "+string(uid) {
+			t.Errorf("with the %s account a Pod has the %q", uid, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -28,8 +29,10 @@ import (
 const (
 	// timeout bounds a look-up: the API server waits ten seconds for a webhook.
 	timeout = 8 * time.Second
-	// fresh is how long an answer counts; a tag may be moved.
-	fresh = time.Minute
+	// fresh is how long an answer counts, as a tag may be moved, and stale how
+	// long an error does, so that not each Pod of many waits for a registry that
+	// is not there.
+	fresh, stale = time.Minute, 10 * time.Second
 	// maxKept bounds the answers that are kept.
 	maxKept = 1_000
 )
@@ -54,6 +57,7 @@ type question struct{ namespace, account, image string }
 
 type answer struct {
 	entrypoint *injection.Entrypoint
+	err        error
 	until      time.Time
 }
 
@@ -68,21 +72,25 @@ func (r *Registry) Entrypoint(ctx context.Context, pod *corev1.Pod, container *c
 	known, ok := r.kept[q]
 	r.mu.Unlock()
 	if ok && now().Before(known.until) {
-		return known.entrypoint, nil
+		return known.entrypoint, known.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	e, err := r.look(ctx, pod, container.Image)
+	e, err := r.look(limited, pod, container.Image)
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, err // says nothing about the registry
+	}
+	counts := fresh
 	if err != nil {
-		return nil, err
+		counts = stale
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil || len(r.kept) >= maxKept {
 		r.kept = map[question]answer{}
 	}
-	r.kept[q] = answer{e, now().Add(fresh)}
-	return e, nil
+	r.kept[q] = answer{e, err, now().Add(counts)}
+	return e, err
 }
 
 // look asks the registry.
