@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // errLacking is of a measurement whose peer is not there.
@@ -41,7 +42,7 @@ func main() {
 	flag.IntVar(&settings.trials, "trials", 10_000, "trials of load; fewer for a shorter run, to profile")
 	flag.IntVar(&settings.experiments, "experiments", 1000, "experiments of many")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
