@@ -35,6 +35,7 @@ type JAXJobList struct {
 type JAXJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// The replicas: Worker.

@@ -46,6 +46,7 @@ type MPIJobSpec struct {
 	MainContainer string `json:"mainContainer,omitempty"`
 
 	// When the job is given up, and what is cleaned up.
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
 	// Of v2beta1: the MPI implementation, OpenMPI, Intel or MPICH. Where it is

@@ -34,6 +34,7 @@ type MXJobList struct {
 type MXJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// MXTrain or MXTune.

@@ -39,6 +39,7 @@ type PaddleJobList struct {
 type PaddleJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// How workers may come and go.

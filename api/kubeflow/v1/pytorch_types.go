@@ -38,6 +38,7 @@ type PyTorchJobList struct {
 type PyTorchJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// How torchrun lets workers come and go. Default: they do not.

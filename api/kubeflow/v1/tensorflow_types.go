@@ -34,6 +34,7 @@ type TFJobList struct {
 type TFJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// When the job has succeeded if it has neither chief nor master: by default

@@ -34,6 +34,7 @@ type XGBoostJobList struct {
 type XGBoostJobSpec struct {
 	// When the job is given up, and what is cleaned up.
 	// +kubebuilder:validation:Optional
+	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
 	// The replicas: one Master, and Workers.
