@@ -29,7 +29,7 @@ func (s *JobStatus) IsFinished() bool { return s.Is(JobSucceeded) || s.Is(JobFai
 // Set makes a condition the last one, as kubectl's column State shows it. One
 // with this status and reason stays where it is. A job that is finished takes
 // no more; Running and Restarting replace each other; the end of a job makes
-// Running False.
+// them False.
 func (s *JobStatus) Set(now metav1.Time, t JobConditionType, status corev1.ConditionStatus, reason, message string) {
 	had := s.Condition(t)
 	if s.IsFinished() || had != nil && had.Status == status && had.Reason == reason {
@@ -44,7 +44,7 @@ func (s *JobStatus) Set(now metav1.Time, t JobConditionType, status corev1.Condi
 		switch {
 		case other.Type == t, t == JobRunning && other.Type == JobRestarting, t == JobRestarting && other.Type == JobRunning:
 			continue
-		case other.Type == JobRunning && other.Status == corev1.ConditionTrue && (t == JobSucceeded || t == JobFailed):
+		case (other.Type == JobRunning || other.Type == JobRestarting) && other.Status == corev1.ConditionTrue && (t == JobSucceeded || t == JobFailed):
 			other.Status, other.LastUpdateTime, other.LastTransitionTime = corev1.ConditionFalse, now, now
 		}
 		kept = append(kept, other)

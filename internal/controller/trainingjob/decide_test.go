@@ -54,6 +54,7 @@ func TestDecide(t *testing.T) {
 		"LostNever":       {"Never means never", pytorchJob, "Never", "{}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created (Running) Failed"},
 		"LostOfGang":      {"A gang does not go on without one of its members", pytorchJob, "OnFailure", "{restartScope: Job}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created Restarting delete=master-0,worker-1 restarts=1"},
 		"LostTwoOfGang":   {"A machine takes several with it: one restart", pytorchJob, "ExitCode", "{restartScope: Job}", "Created Running begun", []string{"worker-1 Running deleting"}, "Created Restarting restarts=1"},
+		"LimitRestarting": {"A job that failed for good does not restart", pytorchJob, "OnFailure", "{backoffLimit: 1}", "Created Restarting begun restarts=1", []string{"master-0 Failed 1", "worker-0 Running", "worker-1 Running"}, "Created (Restarting) Failed restarts=1"},
 		"LostLimit":       {"Lost replicas count towards the limit", pytorchJob, "OnFailure", "{backoffLimit: 0}", "Created Running begun", []string{"master-0 Running", "worker-1 Running"}, "Created (Running) Failed"},
 		"LostGrown":       {"Workers that are new have not been lost", elasticJob, "Never", "{}", "Created Running begun=1", []string{"worker-0 Running"}, "Created Running create=worker-1"},
 		"LostDone":        {"One that had succeeded has not failed", jaxJob, "Never", "{}", "Created Running begun succeeded=1", []string{"worker-0 Running"}, "Created Running create=worker-1 awaited=j-worker-1"},
