@@ -34,6 +34,11 @@ func testElastic(t *testing.T, s *server) {
 	}
 	s.prints(t, digits, "rank=1 of=2")
 	s.prints(t, digits, "view=[4-9] rank=[0-9] of=3")
+	// Most die at once: there is no quorum, but it is known that they are dead.
+	if stdout, stderr, code := s.diwan("kubectl", "delete", "pod", "-l", "batch.kubernetes.io/job-completion-index in (0,2),batch.kubernetes.io/job-name=digits", "--force", "--grace-period=0"); code != 0 {
+		t.Fatalf("cannot delete the workers: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	s.prints(t, digits, "view=([5-9]|[1-9][0-9]) rank=0 of=1 members=digits-1 ")
 	eventually(t, 3*time.Minute, func() error {
 		job, err := s.client().Resource(batchJobs).Namespace("default").Get(t.Context(), "digits", metav1.GetOptions{})
 		if err != nil {

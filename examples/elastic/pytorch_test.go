@@ -38,7 +38,7 @@ func TestPyTorch(t *testing.T) {
 	calm.finish(2 * time.Minute)
 
 	slow := newSlow(t)
-	wild := newJob(t, samples, python, "train_pytorch.py", "--epochs=2", "--pause=0.5", "--pause-while="+slow)
+	wild := newJob(t, samples, python, "train_pytorch.py", "--epochs=2", "--pause=2", "--pause-while="+slow)
 	wild.start("w0")
 	wild.awaitSize(1)
 	killed, frozen := wild.start("w1"), wild.start("w2")
