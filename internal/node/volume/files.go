@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"syscall"
 )
 
 // file is one file of a volume's content.
 type file struct {
-	data []byte
-	mode fs.FileMode
+	data  []byte
+	mode  fs.FileMode
+	group int // that the file is given to; 0: none
 }
 
 // content maps relative paths to files.
@@ -26,8 +28,17 @@ func (c content) add(path string, data []byte, mode fs.FileMode) error {
 	if !filepath.IsLocal(path) || strings.HasPrefix(path, "..") {
 		return fmt.Errorf("path %q leads out of the volume", path)
 	}
-	c[filepath.Clean(path)] = file{data, mode}
+	c[filepath.Clean(path)] = file{data: data, mode: mode}
 	return nil
+}
+
+// give gives all files to a group, which may read them, as kubelet does for a
+// Pod's fsGroup.
+func (c content) give(group int64) {
+	for path, f := range c {
+		f.group, f.mode = int(group), f.mode|0o440
+		c[path] = f
+	}
 }
 
 // dataLink is the name that leads to the present content.
@@ -77,6 +88,12 @@ func (c content) fill(dir string) error {
 		}
 		if err := os.WriteFile(full, f.data, f.mode); err != nil {
 			return err
+		}
+		if f.group != 0 {
+			// Who may not give files away runs all containers as one user.
+			if err := os.Lchown(full, -1, f.group); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EINVAL) {
+				return err
+			}
 		}
 		if err := os.Chmod(full, f.mode); err != nil { // despite the umask
 			return err

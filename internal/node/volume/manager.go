@@ -229,7 +229,8 @@ func shareKey(pod *corev1.Pod, v *corev1.Volume, account types.UID) (string, err
 		Namespace, Account string
 		AccountUID, Pod    types.UID
 		Source             corev1.VolumeSource
-	}{Namespace: pod.Namespace, Account: pod.Spec.ServiceAccountName, AccountUID: account, Source: v.VolumeSource}
+		Group              *int64 `json:",omitempty"`
+	}{Namespace: pod.Namespace, Account: pod.Spec.ServiceAccountName, AccountUID: account, Source: v.VolumeSource, Group: groupOf(pod)}
 	if bound(v) {
 		key.Pod = pod.UID
 	}

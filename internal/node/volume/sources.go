@@ -32,6 +32,24 @@ type builder struct {
 
 // build makes the content of a volume of the sorts shared and downwardAPI.
 func (b *builder) build(ctx context.Context, v *corev1.Volume) error {
+	if err := b.collect(ctx, v); err != nil {
+		return err
+	}
+	if group := groupOf(b.pod); group != nil {
+		b.out.give(*group)
+	}
+	return nil
+}
+
+// groupOf is the group to which a Pod's files belong, nil for none.
+func groupOf(pod *corev1.Pod) *int64 {
+	if s := pod.Spec.SecurityContext; s != nil {
+		return s.FSGroup
+	}
+	return nil
+}
+
+func (b *builder) collect(ctx context.Context, v *corev1.Volume) error {
 	switch {
 	case v.ConfigMap != nil:
 		s := v.ConfigMap
