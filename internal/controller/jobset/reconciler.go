@@ -90,7 +90,12 @@ func (r *Reconciler) act(ctx context.Context, set *v1alpha2.JobSet, plan Plan) e
 	}
 	if plan.Support {
 		if err := r.support(ctx, set); err != nil {
-			return errors.Join(append(errs, err)...) // Pods without names or volumes are of no use
+			return errors.Join(append(errs, err)...) // Pods without names are of no use
+		}
+	}
+	if len(plan.Create) > 0 {
+		if err := r.claims(ctx, set); err != nil {
+			return errors.Join(append(errs, err)...) // nor those without volumes
 		}
 	}
 	for _, job := range plan.Create {
@@ -117,7 +122,7 @@ func (r *Reconciler) delete(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// support makes the set's Service and claims.
+// support makes the set's Service.
 func (r *Reconciler) support(ctx context.Context, set *v1alpha2.JobSet) error {
 	if ptr.Deref(set.Spec.Network.EnableDNSHostnames, false) {
 		service := newService(set)
@@ -130,6 +135,12 @@ func (r *Reconciler) support(ctx context.Context, set *v1alpha2.JobSet) error {
 			return fmt.Errorf("cannot make Service %s/%s: %w", set.Namespace, service.Name, err)
 		}
 	}
+	return nil
+}
+
+// claims makes the set's claims. They are in no cache: they are made before Jobs
+// are, and else are not asked for.
+func (r *Reconciler) claims(ctx context.Context, set *v1alpha2.JobSet) error {
 	for _, claim := range newClaims(set) {
 		if err := r.client.Create(ctx, claim); err != nil && !apierrors.IsAlreadyExists(err) {
 			r.Events.Warning(set, v1alpha2.ReasonClaimCreationFailed, "%v", err)
