@@ -35,6 +35,7 @@ type MPIJobSpec struct {
 	RunLauncherAsWorker *bool `json:"runLauncherAsWorker,omitempty"`
 
 	// When the job is given up, and what is cleaned up.
+	// +kubebuilder:default:={}
 	RunPolicy v1.RunPolicy `json:"runPolicy,omitempty"`
 
 	// The replicas: one Launcher, and Workers.
