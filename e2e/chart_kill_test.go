@@ -4,9 +4,9 @@ package e2e
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,45 +16,31 @@ import (
 	"diwan.dev/diwan/internal/processcluster"
 )
 
-// Kills of operators, one of them together with the API server, and the trials
-// of the experiment that they disturb.
-const (
-	operatorKills         = 4
-	trialsOfDisturbedOnes = 30
-)
-
-// testKills kills the operator that works again and again at random moments, and
-// the API server, and compares the outcome with an undisturbed run.
+// testKills kills every part of the platform and of the cluster at random
+// moments, alone and together, and compares the outcome with an undisturbed run.
 func (f *foreign) testKills(t *testing.T) {
+	trials, faults := 30, 6
+	if *soak {
+		trials, faults = 300, 60
+	}
 	f.namespace("disturbed")
 	f.namespace("undisturbed")
 	diary, calm := filepath.Join(t.TempDir(), "diary"), filepath.Join(t.TempDir(), "calm")
-	if err := create(t.Context(), f.any, "undisturbed", reporter("x", trialsOfDisturbedOnes, 10, calm)); err != nil {
+	if err := create(t.Context(), f.any, "undisturbed", reporter("x", trials, 10, calm)); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
-	for _, trial := range f.succeeded(t, "undisturbed", "x", 2*time.Minute) {
+	for _, trial := range f.succeeded(t, "undisturbed", "x", 5*time.Minute) {
 		want[index(t, &trial)] = outcome(&trial)
 	}
 
-	if err := create(t.Context(), f.any, "disturbed", reporter("x", trialsOfDisturbedOnes, 4, diary)); err != nil {
+	if err := create(t.Context(), f.any, "disturbed", reporter("x", trials, 4, diary)); err != nil {
 		t.Fatal(err)
 	}
-	seed := rand.Uint64()
-	t.Logf("the moments come from seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for i := range operatorKills {
-		time.Sleep(time.Duration(random.IntN(2500)) * time.Millisecond)
-		f.killLeader(t)
-		if i == operatorKills/2 {
-			f.cluster.Kill(processcluster.APIServer)
-			f.cluster.Start(processcluster.APIServer)
-			f.cluster.WaitServing()
-		}
-	}
-	got := f.succeeded(t, "disturbed", "x", 3*time.Minute)
-	if len(got) != trialsOfDisturbedOnes {
-		t.Errorf("%d trials exist, want %d", len(got), trialsOfDisturbedOnes)
+	disturb(t, f.faults(t), faults, 2*time.Second)
+	got := f.succeeded(t, "disturbed", "x", 5*time.Minute)
+	if len(got) != trials {
+		t.Errorf("%d trials exist, want %d", len(got), trials)
 	}
 	for _, trial := range got {
 		i := index(t, &trial)
@@ -66,7 +52,44 @@ func (f *foreign) testKills(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("these trials of an undisturbed run are missing: %v", want)
 	}
-	checkDiary(t, diary, trialsOfDisturbedOnes)
+	checkDiary(t, diary, trials)
+}
+
+// faults are those of the operators, their database and the parts of the
+// cluster.
+func (f *foreign) faults(t *testing.T) []fault {
+	away := func(parts ...processcluster.Part) func(time.Duration) {
+		return func(away time.Duration) {
+			for _, part := range parts {
+				f.cluster.Kill(part)
+			}
+			time.Sleep(away)
+			for _, part := range parts {
+				f.cluster.Start(part)
+			}
+			f.cluster.WaitServing()
+		}
+	}
+	all := away(processcluster.Etcd, processcluster.APIServer, processcluster.ControllerManager, processcluster.Scheduler, processcluster.Node)
+	cut := func(away time.Duration) {
+		f.link.cut(true)
+		time.Sleep(away)
+		f.link.cut(false)
+	}
+	return []fault{
+		{"operator killed", func(time.Duration) { f.killLeader(t) }},
+		{"API server away", away(processcluster.APIServer)},
+		{"database away", cut},
+		{"node away", away(processcluster.Node)},
+		{"etcd away", away(processcluster.Etcd)},
+		{"operator killed, all else away", func(away time.Duration) {
+			f.killLeader(t)
+			var both sync.WaitGroup
+			both.Go(func() { cut(away) })
+			all(away)
+			both.Wait()
+		}},
+	}
 }
 
 // outcome is what a trial tried and how it ended.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -58,6 +57,7 @@ type foreign struct {
 	any     dynamic.Interface
 	// home is the namespace in which Diwan is installed, and url the database.
 	home, url string
+	link      *link // to the database
 }
 
 // newForeign starts a cluster whose node knows the image of the chart, and the
@@ -163,48 +163,9 @@ func (f *foreign) database() string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort(f.cluster.Gateway(), "0"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var forwarding sync.WaitGroup
-	to := location.Host
-	forwarding.Go(func() {
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			forwarding.Go(func() { forward(ctx, in, to) })
-		}
-	})
-	f.t.Cleanup(func() {
-		stop()
-		listener.Close()
-		forwarding.Wait()
-	})
-	location.Host = listener.Addr().String()
+	f.link = newLink(f.t, net.JoinHostPort(f.cluster.Gateway(), "0"), location.Host)
+	location.Host = f.link.address
 	return location.String()
-}
-
-// forward passes a connection on until one of both ends closes it or ctx ends.
-func forward(ctx context.Context, in net.Conn, to string) {
-	defer in.Close()
-	defer context.AfterFunc(ctx, func() { in.Close() })()
-	out, err := net.Dial("tcp", to)
-	if err != nil {
-		return
-	}
-	defer out.Close()
-	var both sync.WaitGroup
-	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		both.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			way[0].Close()
-		})
-	}
-	both.Wait()
 }
 
 // operators are the Pods of the operators.

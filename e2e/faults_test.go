@@ -19,10 +19,11 @@ import (
 )
 
 // soak has TestFaults disturb an experiment of 300 trials, with the database
-// away for a minute:
+// away for a minute, and TestChart one of as many on a cluster whose parts are
+// processes of their own:
 //
-//	go test ./e2e -run TestFaults -soak -timeout 30m
-var soak = flag.Bool("soak", false, "disturb a long experiment")
+//	go test ./e2e -run 'TestFaults|TestChart/kills' -soak -timeout 30m
+var soak = flag.Bool("soak", false, "disturb long experiments")
 
 // fault is something that goes wrong for a while.
 type fault struct {
@@ -50,7 +51,7 @@ func TestFaults(t *testing.T) {
 	if err := disturbed.create(s); err != nil {
 		t.Fatal(err)
 	}
-	s.disturb(s.faults(db), faults, longest)
+	disturb(t, s.faults(db), faults, longest)
 	s.ended("default", disturbed.name, 10*time.Minute)
 	store, err := stores.Open(t.Context(), db.URL())
 	if err != nil {
@@ -107,10 +108,10 @@ func (s *server) faults(db *database.Server) []fault {
 }
 
 // disturb has n faults happen at random moments, each at least once.
-func (s *server) disturb(faults []fault, n int, longest time.Duration) {
-	s.t.Helper()
+func disturb(t *testing.T, faults []fault, n int, longest time.Duration) {
+	t.Helper()
 	seed := rand.Uint64()
-	s.t.Logf("the faults come from seed %d", seed)
+	t.Logf("the faults come from seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range n {
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
@@ -118,7 +119,7 @@ func (s *server) disturb(faults []fault, n int, longest time.Duration) {
 		if i%len(faults) == 2 && i < len(faults) {
 			away = longest // once for long
 		}
-		s.t.Logf("%s for %s", f.name, away)
+		t.Logf("%s for %s", f.name, away)
 		f.happen(away)
 	}
 }
