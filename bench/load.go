@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Trials of the load that run at a time, and the part whose cost is told.
@@ -67,7 +69,7 @@ func measureLoad(ctx context.Context) (string, error) {
 		return "", err
 	}
 	head := []string{"trials done", "trials/s", "processor time a trial", "memory", "of it of files", "live on the heap", "Experiment", "Suggestion"}
-	return table(append([][]string{head}, l.rows...)) + fmt.Sprintf("\n%d trials, %d in parallel, of a program that takes 100 ms and prints ten metric lines, in %s: %.0f trials/s.\n\n%s",
+	return markdown.Table(append([][]string{head}, l.rows...)) + fmt.Sprintf("\n%d trials, %d in parallel, of a program that takes 100 ms and prints ten metric lines, in %s: %.0f trials/s.\n\n%s",
 		l.trials, loadParallel, took.Round(time.Second), float64(l.trials)/took.Seconds(), requestTable(before, after, l.trials)), nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 )
 
@@ -80,16 +79,4 @@ func run(ctx context.Context, names []string) error {
 		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale, load, many, ray", name)
 	}
 	return nil
-}
-
-// table renders rows as Markdown; the first row is the head.
-func table(rows [][]string) string {
-	var b strings.Builder
-	for i, row := range rows {
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(row)))
-		}
-	}
-	return b.String()
 }

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // manyTrials are the trials of each of the experiments at once.
@@ -61,7 +63,7 @@ func measureMany(ctx context.Context) (string, error) {
 		i := (settings.experiments - 1) * share / 100
 		rows = append(rows, []string{fmt.Sprintf("%d %%", share), seconds(ends[i]), seconds(lives[i])})
 	}
-	return table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of processor time a trial, %.0f MB in the end.\n",
+	return markdown.Table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of processor time a trial, %.0f MB in the end.\n",
 		settings.experiments, manyTrials, (s.cpu()-before).Seconds()*1000/float64(settings.experiments*manyTrials), s.memory("VmRSS")), nil
 }
 

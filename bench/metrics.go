@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // metrics is what the API server tells of the process at one moment.
@@ -85,5 +87,5 @@ func requestTable(before, after metrics, trials int) string {
 	for _, c := range counts {
 		rows = append(rows, []string{c.verb + " " + c.resource, fmt.Sprintf("%.2f", c.each)})
 	}
-	return table(append(rows, []string{"all", fmt.Sprintf("%.2f", total)}))
+	return markdown.Table(append(rows, []string{"all", fmt.Sprintf("%.2f", total)}))
 }

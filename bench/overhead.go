@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Trials of the two measurements, and how often each is repeated.
@@ -46,7 +48,7 @@ func measureOverhead(ctx context.Context) (string, error) {
 			rate(c.trials, ours), fmt.Sprintf("%.1f ms", float64(median(cpu).Microseconds())/1000), rate(c.trials, theirs),
 		})
 	}
-	return table(rows) + fmt.Sprintf("\nMedian and range of %d runs; a trial's program is `sh -c 'echo loss=…'`.\n", overheadRuns), nil
+	return markdown.Table(rows) + fmt.Sprintf("\nMedian and range of %d runs; a trial's program is `sh -c 'echo loss=…'`.\n", overheadRuns), nil
 }
 
 // xargs runs the same commands without any platform.

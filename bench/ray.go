@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Trials beside Ray Tune. Ray keeps a Python process for each that runs at a
@@ -48,7 +50,7 @@ func measureRay(ctx context.Context) (string, error) {
 	if _, err := fmt.Sscan(string(out), &rate, &used); err != nil {
 		return "", fmt.Errorf("cannot read what Ray Tune printed, %q: %w", out, err)
 	}
-	return table([][]string{
+	return markdown.Table([][]string{
 		{"", "trials/s", "processor time a trial"},
 		{"Diwan, each trial a Job with a Pod", fmt.Sprintf("%.1f", rayTrials/took.Seconds()), fmt.Sprintf("%.0f ms, of the server", float64(ours)/float64(time.Millisecond))},
 		{"Ray Tune, trials in processes that are used again", fmt.Sprintf("%.1f", rate), fmt.Sprintf("%.0f ms, of all its processes", used)},

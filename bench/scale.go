@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Trials of the long experiment, and the part whose cost is compared.
@@ -53,7 +55,7 @@ func measureScale(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return table(rows) + fmt.Sprintf("\n%d trials, %d in parallel, in %s; %s.\n", scaleTrials, parallelism, took.Round(time.Second), size), nil
+	return markdown.Table(rows) + fmt.Sprintf("\n%d trials, %d in parallel, in %s; %s.\n", scaleTrials, parallelism, took.Round(time.Second), size), nil
 }
 
 // largestObject tells the largest object of our kinds.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Runs of each start, and how long a server is left alone before and while
@@ -42,7 +44,7 @@ func measureStart(ctx context.Context) (string, error) {
 		}
 		stops = append(stops, s.stop())
 	}
-	return table([][]string{
+	return markdown.Table([][]string{
 		{"what", "median", "worst", "bound"},
 		{"ready, on old data", seconds(median(warm)), seconds(slices.Max(warm)), "2 s"},
 		{"ready, on no data", seconds(median(cold)), seconds(slices.Max(cold)), "4 s"},

@@ -7,6 +7,6 @@
 //
 //	go run ./bench/elastic [-python PYTHON] [recover] [share]
 //
-// The table goes to bench/results/elastic.md. Workers are worker.py, real training on handwritten digits; what an
-// accelerator would take is slept, since the cores of one machine are no measure of many.
+// The tables go to bench/results/elastic-recover.md and elastic-share.md. Workers are worker.py, real training on
+// handwritten digits; what an accelerator would take is slept, since the cores of one machine are no measure of many.
 package main

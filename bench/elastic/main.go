@@ -36,7 +36,18 @@ func main() {
 	}
 }
 
+// measurements by name; each returns a table in Markdown.
+var measurements = []struct {
+	name    string
+	measure func(*bench) (string, error)
+}{{"recover", measureRecover}, {"share", measureShare}}
+
 func run(ctx context.Context, python string, names []string) error {
+	for _, name := range names {
+		if name != "recover" && name != "share" {
+			return fmt.Errorf("there is no measurement %q; there are recover, share", name)
+		}
+	}
 	dir, err := os.MkdirTemp("", "diwan-bench-elastic-")
 	if err != nil {
 		return err
@@ -61,10 +72,7 @@ func run(ctx context.Context, python string, names []string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build the agent (run this in the root of the source tree): %w\n%s", err, out)
 	}
-	for _, m := range []struct {
-		name    string
-		measure func(*bench) (string, error)
-	}{{"recover", measureRecover}, {"share", measureShare}} {
+	for _, m := range measurements {
 		if len(names) > 0 && !slices.Contains(names, m.name) {
 			continue
 		}

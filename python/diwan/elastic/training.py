@@ -71,7 +71,6 @@ class Training:
                  host: Optional[str] = None, timeout: float = 300.0):
         self.ledger, self.save, self.load, self.on_view, self.timeout = ledger, save, load, on_view, timeout
         self.group: Optional[Group] = None
-        self.views = 0  # how many views this worker has trained in
         host = host or os.environ.get("DIWAN_ELASTIC_HOST") or own_address()
         self._listener = Listener(host)
         self._agent = Agent(f"[{host}]:{self._listener.port}" if ":" in host else f"{host}:{self._listener.port}", agent)
@@ -158,7 +157,6 @@ class Training:
                 if self.on_view:
                     self.on_view(self.group)
                 self._look()
-                self.views += 1
                 return True
             except Interrupted:
                 self._interrupt()
