@@ -142,7 +142,10 @@ func (s *simulation) alone() {
 	var training []elastic.View
 	for _, id := range s.ids() {
 		view := s.nodes[id].View()
-		together := view.Rank(id) == 0
+		if view.Rank(id) != 0 {
+			continue
+		}
+		together := true
 		for _, m := range view.IDs() {
 			n := s.nodes[m]
 			together = together && n != nil && !n.paused && n.View().Same(view) && s.cut[m] == s.cut[id]
