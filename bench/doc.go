@@ -6,7 +6,7 @@
 // trials. Each measurement runs its peer in the same run, since machines
 // differ and drift; the tables go to bench/results.
 //
-//	go run ./bench start overhead scale load many
+//	go run ./bench start overhead scale load many jobs large
 //
 // DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`.
 // -profile DIR has load write profiles of memory and processor after each

@@ -27,6 +27,8 @@ var measurements = []struct {
 	{"scale", measureScale},
 	{"load", measureLoad},
 	{"many", measureMany},
+	{"jobs", measureJobs},
+	{"large", measureLarge},
 	{"ray", measureRay},
 }
 
@@ -76,7 +78,7 @@ func run(ctx context.Context, names []string) error {
 		}
 	}
 	for name := range wanted {
-		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale, load, many, ray", name)
+		return fmt.Errorf("there is no measurement %q; there are start, overhead, scale, load, many, jobs, large, ray", name)
 	}
 	return nil
 }

@@ -49,6 +49,7 @@ type operatorFlags struct {
 	logFormat       string
 	without         []string
 	gangScheduler   string
+	requestRate     int
 }
 
 // operator returns the command that runs the controllers alone, for a cluster.
@@ -99,6 +100,7 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.BoolVar(&f.installRuntimes, "install-runtimes", false, "install the ClusterTrainingRuntimes that TrainJobs name")
 	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets, pytorchjobs, tfjobs, …")
 	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: volcano, or one with the coscheduling plugin; none if empty")
+	flags.IntVar(&f.requestRate, "kube-api-qps", 0, "requests a second to the API server, of each client; 0 for as many as the server takes, which shares its time out by itself")
 	flags.DurationVar(&f.leaseDuration, "leader-lease", 15*time.Second, "how long a leader that has died is waited for")
 	flags.StringVar(&f.logFormat, "log-format", logText, "form of the log: text or json")
 	return command
@@ -107,6 +109,8 @@ the place of Katib's controller: run only one of the two in a cluster.
 // check refuses flags that do not fit together.
 func (f *operatorFlags) check() error {
 	switch {
+	case f.requestRate < 0:
+		return usagef("cannot use --kube-api-qps=%d: want 0 or more", f.requestRate)
 	case f.leaseDuration < time.Second:
 		return usagef("cannot use --leader-lease=%s: want at least 1s", f.leaseDuration)
 	case f.metricsSecure && !f.webhooks.served():
@@ -134,6 +138,8 @@ func (a *app) operate(ctx context.Context, f operatorFlags) error {
 	if err != nil {
 		return err
 	}
+	// Where nothing is said, client-go asks no more than five times a second.
+	credentials.QPS, credentials.Burst = float32(cmp.Or(f.requestRate, -1)), 2*f.requestRate
 	ctx, sendTraces, err := tracing.Setup(ctx, "diwan-operator", version)
 	if err != nil {
 		return err

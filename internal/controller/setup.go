@@ -69,6 +69,8 @@ type Options struct {
 	// GangScheduler is the scheduler that places the Pods of training jobs all
 	// or none. Default: none.
 	GangScheduler string
+	// GangsByPolicy leaves jobs without a schedulingPolicy out of that.
+	GangsByPolicy bool
 	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
 	Registerer prometheus.Registerer
 }
@@ -173,7 +175,7 @@ func Setup(mgr manager.Manager, o Options) error {
 // setupTrainingJobs adds the reconcilers of training jobs to a manager.
 func setupTrainingJobs(mgr manager.Manager, o Options) error {
 	config := trainingjob.DefaultConfig()
-	config.GangScheduler, config.Without = o.GangScheduler, o.Without
+	config.GangScheduler, config.GangsByPolicy, config.Without = o.GangScheduler, o.GangsByPolicy, o.Without
 	config.Events = report.NewEvents(mgr.GetEventRecorder(trainingjob.Name))
 	var err error
 	if config.Metrics, err = trainingjob.NewMetrics(o.Registerer); err != nil {

@@ -3,11 +3,13 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -19,6 +21,7 @@ import (
 	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/config/crd"
 	"diwan.dev/diwan/internal/admission"
+	"diwan.dev/diwan/internal/gang"
 	"diwan.dev/diwan/internal/operator"
 	"diwan.dev/diwan/observation"
 )
@@ -43,8 +46,12 @@ func (c *Cluster) startComponents(ctx context.Context, cfg Config, store observa
 	}); err != nil {
 		return err
 	}
+	names := schedulerNames
+	if name := cfg.GangScheduler; name != "" && !slices.Contains(names, name) {
+		names = append(slices.Clone(names), name)
+	}
 	if err := c.background(ctx, func(ctx context.Context) (func(), error) {
-		return startScheduler(ctx, c.as(schedulerUser))
+		return startScheduler(ctx, c.as(schedulerUser), names)
 	}); err != nil {
 		return err
 	}
@@ -74,6 +81,11 @@ func (c *Cluster) installResources(ctx context.Context, target admission.Target)
 	if err != nil {
 		return err
 	}
+	groups, err := gang.Definitions()
+	if err != nil {
+		return err
+	}
+	definitions = append(definitions, groups...)
 	if err := installResources(ctx, direct, definitions, append(dbManagerService(c.plan), admission.Mutating(target), admission.Validating(target))...); err != nil {
 		return err
 	}
@@ -126,6 +138,8 @@ func (c *Cluster) startOperator(ctx context.Context, cfg Config, store observati
 	operatorConfig.Webhooks = hooks
 	operatorConfig.Collector = cfg.Collector
 	operatorConfig.Dial = c.dialService
+	operatorConfig.GangScheduler = cmp.Or(cfg.GangScheduler, schedulerNames[0])
+	operatorConfig.GangsByPolicy = cfg.GangScheduler == ""
 	operatorConfig.Add = func(manager ctrl.Manager) error {
 		return (&claims{client: manager.GetClient(), dir: cfg.Home.Path("volumes")}).setup(manager)
 	}

@@ -26,6 +26,9 @@ type Config struct {
 	// Collector, if set, gives the Pods of trials a collector, as on a cluster.
 	// Nil, the default: the node collects their metrics.
 	Collector *injection.Config
+	// GangScheduler makes all training jobs gangs, as the operator's flag does.
+	// "", the default: those that have a schedulingPolicy.
+	GangScheduler string
 	// StopGrace bounds how long a stop waits for containers to end after
 	// SIGTERM before they are killed. Default 5 s.
 	StopGrace time.Duration

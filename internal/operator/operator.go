@@ -83,6 +83,8 @@ type Config struct {
 	// GangScheduler is the scheduler that places the Pods of training jobs all
 	// or none: volcano, or one with the coscheduling plugin. Default: none.
 	GangScheduler string
+	// GangsByPolicy leaves jobs without a schedulingPolicy out of that.
+	GangsByPolicy bool
 	// InstallRuntimes has the Operator install the ClusterTrainingRuntimes that
 	// TrainJobs name, unless it runs without TrainJobs. Default off.
 	InstallRuntimes bool
@@ -138,7 +140,7 @@ func New(cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Namespace: cfg.Namespace, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Namespace: cfg.Namespace, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler, GangsByPolicy: cfg.GangsByPolicy}); err != nil {
 		return nil, err
 	}
 	if cfg.InstallRuntimes && !slices.Contains(cfg.Without, controller.TrainJobs) {

@@ -3,10 +3,13 @@
 package trainingruntime
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
+	"diwan.dev/diwan/api/jobset/v1alpha2"
 	"diwan.dev/diwan/api/trainer/v1alpha1"
 )
 
@@ -17,7 +20,9 @@ const (
 	volcanoQueue      = "scheduling.volcano.sh/queue-name"
 )
 
-// gang has a scheduler place all Pods at once.
+// gang has a scheduler place all Pods at once that there are at once. What must
+// have ended before the others come, as initializers, is no part of the group;
+// what comes only when others run, as a launcher, joins when these are placed.
 func (l *layout) gang(policy *v1alpha1.PodGroupPolicy) {
 	if policy == nil || policy.Coscheduling == nil && policy.Volcano == nil {
 		return
@@ -57,6 +62,9 @@ func (l *layout) gang(policy *v1alpha1.PodGroupPolicy) {
 	}
 	group.Object["spec"] = spec
 	for i := range l.set.ReplicatedJobs {
+		if l.endsBefore(i) {
+			continue
+		}
 		pod := &l.set.ReplicatedJobs[i].Template.Spec.Template
 		if policy.Coscheduling != nil {
 			pod.Labels = with(pod.Labels, coschedulingLabel, l.job.Name)
@@ -67,11 +75,31 @@ func (l *layout) gang(policy *v1alpha1.PodGroupPolicy) {
 	l.out.PodGroup = group
 }
 
-// total is how many Pods there are, and what they ask for together.
+// endsBefore reports whether a replicated job must be complete before another
+// begins.
+func (l *layout) endsBefore(i int) bool {
+	name := l.set.ReplicatedJobs[i].Name
+	return slices.ContainsFunc(l.set.ReplicatedJobs, func(r v1alpha2.ReplicatedJob) bool {
+		return slices.Contains(r.DependsOn, v1alpha2.DependsOn{Name: name, Status: v1alpha2.DependencyComplete})
+	})
+}
+
+// comesLater reports whether a replicated job begins only when others run.
+func (l *layout) comesLater(i int) bool {
+	if p := l.set.StartupPolicy; p != nil && p.StartupPolicyOrder == v1alpha2.InOrder && i > 0 {
+		return true
+	}
+	return slices.ContainsFunc(l.set.ReplicatedJobs[i].DependsOn, func(d v1alpha2.DependsOn) bool { return d.Status == v1alpha2.DependencyReady })
+}
+
+// total is how many Pods begin together, and what they ask for.
 func (l *layout) total() (members int, requests corev1.ResourceList) {
 	requests = corev1.ResourceList{}
 	for i := range l.set.ReplicatedJobs {
 		r := &l.set.ReplicatedJobs[i]
+		if l.endsBefore(i) || l.comesLater(i) {
+			continue
+		}
 		n := r.Count() * pods(r)
 		members += n
 		for _, c := range r.Template.Spec.Template.Spec.Containers {

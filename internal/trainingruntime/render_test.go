@@ -11,9 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"diwan.dev/diwan/api/jobset/v1alpha2"
 	"diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/config/runtimes"
 )
@@ -259,6 +261,45 @@ func TestInitializers(t *testing.T) {
 	runtime.Template.Spec.ReplicatedJobs[1].Template.Spec.Template.Spec.Containers[0].VolumeMounts = nil
 	if errs := Validate(job, runtime); len(errs) != 1 || !strings.Contains(errs[0].Error(), "must have volumeMount with name - initializer") {
 		t.Errorf("without a volume: %v", errs)
+	}
+}
+
+// TestGangOfStages holds that a group counts the Pods that there are at once.
+func TestGangOfStages(t *testing.T) {
+	t.Parallel()
+	runtime := shipped(t, "mpi-distributed")
+	runtime.PodGroupPolicy = &v1alpha1.PodGroupPolicy{Coscheduling: &v1alpha1.CoschedulingPodGroupPolicySource{}}
+	o, err := Render(newJob(t, "trainer: {numNodes: 4}"), runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	launcher, nodes := 0, 0
+	for _, r := range o.JobSet.Spec.ReplicatedJobs {
+		if r.Template.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] != "j" {
+			t.Errorf("%s is in no group", r.Name)
+		}
+		if len(r.DependsOn) > 0 {
+			launcher += pods(&r)
+		} else {
+			nodes += pods(&r)
+		}
+	}
+	if members, _, _ := unstructured.NestedInt64(o.PodGroup.Object, "spec", "minMember"); int(members) != nodes || launcher != 1 {
+		t.Errorf("%d members of %d nodes and %d launchers", members, nodes, launcher)
+	}
+	initialized := shipped(t, "torch-distributed")
+	initialized.PodGroupPolicy = runtime.PodGroupPolicy
+	trainer := initialized.Template.Spec.ReplicatedJobs[0]
+	first := *trainer.DeepCopy()
+	first.Name = "dataset-initializer"
+	first.Template.Labels = map[string]string{v1alpha1.LabelAncestor: v1alpha1.DatasetInitializer}
+	trainer.DependsOn = []v1alpha2.DependsOn{{Name: first.Name, Status: v1alpha2.DependencyComplete}}
+	initialized.Template.Spec.ReplicatedJobs = []v1alpha2.ReplicatedJob{first, trainer}
+	if o, err = Render(newJob(t, "trainer: {numNodes: 3}"), initialized); err != nil {
+		t.Fatal(err)
+	}
+	if members, _, _ := unstructured.NestedInt64(o.PodGroup.Object, "spec", "minMember"); members != 3 || o.JobSet.Spec.ReplicatedJobs[0].Template.Spec.Template.Labels["scheduling.x-k8s.io/pod-group"] != "" {
+		t.Errorf("with an initializer there are %d members", members)
 	}
 }
 

@@ -166,6 +166,11 @@ func (d *decision) restart(failed []failure) {
 
 // report tells of Pods that cannot get on.
 func (d *decision) report() {
+	if g, ok := d.f.(gang); ok {
+		if why := g.impossible(d.job); why != "" {
+			d.tell(true, "Unschedulable", "%s", why)
+		}
+	}
 	for _, t := range d.job.Traits().Types {
 		spec := d.job.Replicas()[t]
 		if spec == nil {

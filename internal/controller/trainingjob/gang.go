@@ -3,11 +3,15 @@
 package trainingjob
 
 import (
+	"context"
+	"fmt"
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
@@ -22,11 +26,18 @@ const volcano = "volcano"
 type gang struct {
 	Framework
 	scheduler string
+	byPolicy  bool // only those that have a scheduling policy
 }
+
+// includes reports whether a job is one.
+func (g gang) includes(job v1.Job) bool { return !g.byPolicy || job.Policy().SchedulingPolicy != nil }
 
 // Connect implements Framework: a Pod says to which group it belongs.
 func (g gang) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	g.Framework.Connect(job, r, pod)
+	if !g.includes(job) {
+		return
+	}
 	if pod.Spec.SchedulerName == "" {
 		pod.Spec.SchedulerName = g.scheduler
 	}
@@ -48,23 +59,22 @@ func with(m map[string]string, key, value string) map[string]string {
 
 // Objects implements Framework: the group.
 func (g gang) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object {
+	if !g.includes(job) {
+		return g.Framework.Objects(job, pods)
+	}
 	policy := job.Policy().SchedulingPolicy
 	if policy == nil {
 		policy = &v1.SchedulingPolicy{}
 	}
-	members := total(job)
-	if policy.MinAvailable != nil {
-		members = int(*policy.MinAvailable)
-	}
+	members := minMember(job)
 	resources := requests(job, members)
 	if policy.MinResources != nil {
 		resources = corev1.ResourceList(*policy.MinResources)
 	}
 	spec := map[string]any{"minMember": int64(members), "minResources": plainResources(resources)}
-	group := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
-	group.SetAPIVersion("scheduling.x-k8s.io/v1alpha1")
+	group := newGroup(g.scheduler)
+	group.Object["spec"] = spec
 	if g.scheduler == volcano {
-		group.SetAPIVersion("scheduling.volcano.sh/v1beta1")
 		spec["queue"] = "default"
 		if policy.Queue != "" {
 			spec["queue"] = policy.Queue
@@ -75,7 +85,6 @@ func (g gang) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object 
 	} else if policy.ScheduleTimeoutSeconds != nil {
 		spec["scheduleTimeoutSeconds"] = int64(*policy.ScheduleTimeoutSeconds)
 	}
-	group.SetKind(podGroupKind)
 	owned := metadata(job, job.GetName(), nil)
 	group.SetName(owned.Name)
 	group.SetNamespace(owned.Namespace)
@@ -84,7 +93,67 @@ func (g gang) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object 
 	return append([]client.Object{group}, g.Framework.Objects(job, pods)...)
 }
 
-const podGroupKind = "PodGroup"
+const (
+	podGroupKind        = "PodGroup"
+	volcanoVersion      = "scheduling.volcano.sh/v1beta1"
+	coschedulingVersion = "scheduling.x-k8s.io/v1alpha1"
+)
+
+// minMember is how many of a job's Pods are placed at once.
+func minMember(job v1.Job) int {
+	if policy := job.Policy().SchedulingPolicy; policy != nil && policy.MinAvailable != nil {
+		return int(*policy.MinAvailable)
+	}
+	return total(job)
+}
+
+// impossible says why a job can never be placed, "" if nothing speaks against it.
+func (g gang) impossible(job v1.Job) string {
+	if have, need := total(job), minMember(job); g.includes(job) && need > have {
+		return fmt.Sprintf("schedulingPolicy.minAvailable is %d, but %s %s has only %d replicas: none of them will be placed", need, job.Traits().Kind, job.GetName(), have)
+	}
+	return ""
+}
+
+// newGroup is an empty group of a scheduler's kind.
+func newGroup(scheduler string) *unstructured.Unstructured {
+	group := &unstructured.Unstructured{Object: map[string]any{}}
+	group.SetAPIVersion(coschedulingVersion)
+	if scheduler == volcano {
+		group.SetAPIVersion(volcanoVersion)
+	}
+	group.SetKind(podGroupKind)
+	return group
+}
+
+// groupKinds is the kind of a scheduler's groups, if there is a scheduler and the
+// cluster has the kind.
+func groupKinds(scheduler string, mapper meta.RESTMapper) ([]schema.GroupVersionKind, error) {
+	if scheduler == "" {
+		return nil, nil
+	}
+	kind := newGroup(scheduler).GroupVersionKind()
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	}
+	return []schema.GroupVersionKind{kind}, err
+}
+
+// placeable reports whether a job's Pods may be created: Volcano says when a
+// group has come to its turn, and is not given Pods before.
+func (r *reconciler) placeable(ctx context.Context, job v1.Job) (bool, error) {
+	g, ok := r.framework.(gang)
+	if !ok || g.scheduler != volcano || !g.includes(job) {
+		return true, nil
+	}
+	group := newGroup(g.scheduler)
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), group); err != nil {
+		return false, fmt.Errorf("cannot read PodGroup %s/%s: %w", job.GetNamespace(), job.GetName(), err)
+	}
+	phase, _, _ := unstructured.NestedString(group.Object, "status", "phase")
+	return phase != "" && phase != "Pending", nil
+}
 
 // requests is what the first Pods of a job ask for, as many as are members; a
 // container that only has limits asks for these.

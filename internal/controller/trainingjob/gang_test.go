@@ -31,7 +31,7 @@ func TestPodGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, job := read(t, strings.NewReplacer("POLICY", tc.policy, "SUSPEND", "").Replace(gangJob))
-			g := gang{f, tc.scheduler}
+			g := gang{f, tc.scheduler, false}
 			group := decide(g, job, nil, nil, noon).objects[0].(*unstructured.Unstructured)
 			if diff := cmp.Diff(tc.want, group.Object["spec"]); diff != "" || group.GetAPIVersion() != tc.version || group.GetAnnotations()["a"] != "b" {
 				t.Errorf("%s: %s (-want +got)\n%s", tc.reason, group.GetAPIVersion(), diff)
@@ -42,7 +42,7 @@ func TestPodGroup(t *testing.T) {
 				t.Errorf("a Pod goes to %q as %v", p.Spec.SchedulerName, marks)
 			}
 			suspended, job := read(t, strings.NewReplacer("POLICY", tc.policy, "SUSPEND", "suspend: true,").Replace(gangJob))
-			if p := decide(gang{suspended, tc.scheduler}, job, nil, nil, noon); len(p.drop) != 1 || len(p.objects) != 0 {
+			if p := decide(gang{suspended, tc.scheduler, false}, job, nil, nil, noon); len(p.drop) != 1 || len(p.objects) != 0 {
 				t.Error("the group of a suspended job stays")
 			}
 		})

@@ -25,17 +25,18 @@ import (
 	"diwan.dev/diwan/internal/controller/children"
 )
 
-// ownedKinds are the kinds of what jobs have beside Pods and Services, and that
-// every cluster knows. Of them only who owns them is read.
-func ownedKinds() []client.Object {
+// ownedKinds are the kinds of what jobs have beside Pods and Services: those that
+// every cluster knows, and the groups of gangs. Of them only who owns them is
+// read.
+func ownedKinds(groups []schema.GroupVersionKind) []client.Object {
 	var kinds []client.Object
-	for _, gvk := range []schema.GroupVersionKind{
+	for _, gvk := range append([]schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 		rbacv1.SchemeGroupVersion.WithKind("Role"),
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
-	} {
+	}, groups...) {
 		kind := &metav1.PartialObjectMetadata{}
 		kind.SetGroupVersionKind(gvk)
 		kinds = append(kinds, kind)
@@ -44,13 +45,13 @@ func ownedKinds() []client.Object {
 }
 
 // newOwnedCache is a cache of these, which has no others than those of jobs.
-func newOwnedCache(mgr manager.Manager) (cache.Cache, error) {
-	return children.NewCache(mgr, v1.LabelJobName, ownedKinds()...)
+func newOwnedCache(mgr manager.Manager, groups []schema.GroupVersionKind) (cache.Cache, error) {
+	return children.NewCache(mgr, v1.LabelJobName, ownedKinds(groups)...)
 }
 
 // deletions are the sources that call the reconciler when an object of a job was
 // deleted, so that it is made again.
-func (r *reconciler) deletions(owned cache.Cache) []source.Source {
+func (r *reconciler) deletions(owned cache.Cache, groups []schema.GroupVersionKind) []source.Source {
 	kind := v1.GroupVersion.WithKind(r.framework.New().Traits().Kind).GroupKind()
 	deleted := func(_ context.Context, e watched.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		owner := metav1.GetControllerOf(e.Object)
@@ -62,7 +63,7 @@ func (r *reconciler) deletions(owned cache.Cache) []source.Source {
 		queue.Add(reconcile.Request{NamespacedName: job})
 	}
 	var sources []source.Source
-	for _, kind := range ownedKinds() {
+	for _, kind := range ownedKinds(groups) {
 		sources = append(sources, source.Kind(owned, kind, handler.Funcs{DeleteFunc: deleted}))
 	}
 	return sources

@@ -27,6 +27,7 @@ type reconciler struct {
 	launchers client.Reader // reads come from the cache of launchers' Jobs
 	writes    freshness.Tracker
 	ensured   contents
+	pace      pace
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -35,10 +36,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, job); err != nil {
 		r.ensured.forget(req.NamespacedName)
 		r.Metrics.forget(req.NamespacedName)
+		r.pace.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if r.writes.Stale(job) || job.GetDeletionTimestamp() != nil || elsewhere(job) {
 		return reconcile.Result{}, nil
+	}
+	if rest := r.pace.wait(req.NamespacedName, r.Clock.Now()); rest > 0 {
+		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	if errs := v1.Validate(job); len(errs) > 0 {
 		r.refuse(job, errs.ToAggregate())
@@ -72,6 +77,7 @@ func elsewhere(job v1.Job) bool {
 
 // advance makes one step and returns when to look again, 0 to wait for a change.
 func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, error) {
+	now := r.Clock.Now()
 	pods, services, err := r.read(ctx, job)
 	if err != nil {
 		return 0, err
@@ -85,7 +91,6 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 			r.ensured.forget(client.ObjectKeyFromObject(job)) // it has one, which is to be made
 		}
 	}
-	now := r.Clock.Now()
 	look := func() plan {
 		if j := v2beta1(job); j != nil {
 			return decideLaunched(r.framework, j, pods, have, now)
@@ -106,6 +111,7 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 		}
 		r.Metrics.observe(job, &before, p.status)
 	}
+	r.pace.took(client.ObjectKeyFromObject(job), r.Clock.Since(now), r.Clock.Now())
 	for _, e := range p.events {
 		if e.warning {
 			r.Events.Warning(job, e.reason, "%s", e.message)
@@ -201,17 +207,20 @@ func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
 	if err := r.ensure(ctx, job, p.objects); err != nil {
 		return err
 	}
-	for _, replica := range p.createServices {
-		if err := r.create(ctx, job, newService(job, replica), "Service"); err != nil {
-			return err
-		}
+	if err := batches(ctx, p.createServices, func(ctx context.Context, replica Replica) error {
+		return r.create(ctx, job, newService(job, replica), "Service")
+	}); err != nil {
+		return err
 	}
-	for _, replica := range p.create {
-		if err := r.create(ctx, job, newPod(r.framework, job, replica), "Pod"); err != nil {
-			return err
-		}
+	if len(p.create) == 0 {
+		return nil
 	}
-	return nil
+	if ok, err := r.placeable(ctx, job); err != nil || !ok {
+		return err
+	}
+	return batches(ctx, p.create, func(ctx context.Context, replica Replica) error {
+		return r.create(ctx, job, newPod(r.framework, job, replica), "Pod")
+	})
 }
 
 // create creates an object of a job. One that is there already is the job's own,

@@ -35,6 +35,9 @@ type Config struct {
 	// GangScheduler is the scheduler that places a job's Pods all or none:
 	// volcano, or one with the coscheduling plugin. Default: none.
 	GangScheduler string
+	// GangsByPolicy leaves jobs without a schedulingPolicy out of that. Default:
+	// all jobs are gangs.
+	GangsByPolicy bool
 	// Without names kinds, such as pytorchjobs, that are left to another
 	// controller. Default: none.
 	Without []string
@@ -58,7 +61,11 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			return fmt.Errorf("cannot set up %s: %w", Name, err)
 		}
 	}
-	owned, err := newOwnedCache(mgr)
+	groups, err := groupKinds(config.GangScheduler, mgr.GetRESTMapper())
+	if err != nil {
+		return fmt.Errorf("cannot set up %s: %w", Name, err)
+	}
+	owned, err := newOwnedCache(mgr, groups)
 	if err != nil {
 		return fmt.Errorf("cannot set up %s: %w", Name, err)
 	}
@@ -77,7 +84,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
 		}
 		if config.GangScheduler != "" {
-			f = gang{f, config.GangScheduler}
+			f = gang{f, config.GangScheduler, config.GangsByPolicy}
 		}
 		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader()}
 		b := builder.ControllerManagedBy(mgr).
@@ -86,7 +93,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			Owns(&corev1.Pod{}).
 			Owns(&corev1.Service{}).
 			WithOptions(workers.Options(config.Concurrency))
-		for _, deleted := range r.deletions(owned) {
+		for _, deleted := range r.deletions(owned, groups) {
 			b = b.WatchesRawSource(deleted)
 		}
 		if t.Framework == "mpi" {
@@ -97,6 +104,9 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			r.launchers = launchers
 			b = b.WatchesRawSource(source.Kind(launchers, &batchv1.Job{},
 				handler.TypedEnqueueRequestForOwner[*batchv1.Job](mgr.GetScheme(), mgr.GetRESTMapper(), job, handler.OnlyControllerOwner())))
+		}
+		if config.GangScheduler == volcano && len(groups) > 0 {
+			b = b.Owns(newGroup(volcano)) // its phase says when Pods may be made
 		}
 		if err := b.Complete(r); err != nil {
 			return fmt.Errorf("cannot set up %s: %w", t.Controller, err)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// members are the Pods of a group. Those that are being deleted are left out.
+type members struct {
+	bound   []*corev1.Pod // have a node
+	free    []*corev1.Pod // have none, though some may hold a place
+	held    int           // of the free, those that hold a place
+	running int           // of the bound, those that run
+	// succeeded and failed Pods have no place any more.
+	succeeded, failed int
+}
+
+// placed reports whether the group was placed: then it is no gang any more.
+func (m members) placed() bool { return len(m.bound) > 0 }
+
+// there is how many members the group has, those included that are done.
+func (m members) there() int { return len(m.bound) + len(m.free) + m.succeeded }
+
+// waitsFor says for what Pods a group waits before any is tried, "" if for none.
+func (g Group) waitsFor(m members) string {
+	if m.placed() || m.there() >= g.Min {
+		return ""
+	}
+	return fmt.Sprintf("%s has %d of the %d Pods that it needs", g.Key, m.there(), g.Min)
+}
+
+// fits says what a group lacks that is to be placed now, "" if nothing. It is
+// hopeless if the nodes had not enough even if they were empty.
+func (g Group) fits(m members, r room) (lack string, hopeless bool) {
+	if m.placed() {
+		return "", false
+	}
+	need := least(m.free, g.Min-m.succeeded)
+	for name, value := range g.Resources {
+		need[name] = max(need[name], value)
+	}
+	if lack := r.all.lacking(need); lack != "" {
+		return fmt.Sprintf("%s can never fit, its %d Pods need %s that the nodes have", g.Key, g.Min, lack), true
+	}
+	if lack := r.free.lacking(need); lack != "" {
+		return fmt.Sprintf("%s needs %s that are free for its %d Pods", g.Key, lack, g.Min), false
+	}
+	return "", false
+}
+
+// whole reports whether as many Pods hold a place as are to be placed at once.
+func (g Group) whole(m members) bool { return m.placed() || m.held+m.succeeded >= g.Min }

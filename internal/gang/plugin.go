@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gang
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+)
+
+// Name is the plugin's name in a scheduler's profile.
+const Name = "Gangs"
+
+// plugin is the scheduler's view of the groups.
+type plugin struct {
+	groups *Groups
+	handle fwk.Handle
+}
+
+var (
+	_ fwk.QueueSortPlugin   = (*plugin)(nil)
+	_ fwk.PreEnqueuePlugin  = (*plugin)(nil)
+	_ fwk.EnqueueExtensions = (*plugin)(nil)
+	_ fwk.PreFilterPlugin   = (*plugin)(nil)
+	_ fwk.PostFilterPlugin  = (*plugin)(nil)
+	_ fwk.ReservePlugin     = (*plugin)(nil)
+	_ fwk.PermitPlugin      = (*plugin)(nil)
+)
+
+// Plugin makes the plugin for one of the scheduler's profiles.
+func (g *Groups) Plugin(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	return &plugin{g, handle}, nil
+}
+
+// Name implements fwk.Plugin.
+func (p *plugin) Name() string { return Name }
+
+// Less implements fwk.QueueSortPlugin: by priority, then by age, groups by their
+// own, and the Pods of a group next to each other.
+func (p *plugin) Less(a, b fwk.QueuedPodInfo) bool { return p.place(a).before(p.place(b)) }
+
+// place is a place in the queue.
+type place struct {
+	priority int32
+	since    time.Time
+	group    string
+	queued   time.Time
+}
+
+func (p *plugin) place(info fwk.QueuedPodInfo) place {
+	pod, queued := info.GetPodInfo().GetPod(), info.GetTimestamp()
+	at := place{corev1helpers.PodPriority(pod), queued, "", queued}
+	key, ok := KeyOf(pod)
+	if !ok {
+		return at
+	}
+	if g, ok := p.groups.group(key); ok {
+		at.since, at.group = g.Created, key.index()
+		if class, err := p.groups.priorities.Get(g.PriorityClass); err == nil && g.PriorityClass != "" {
+			at.priority = class.Value
+		}
+	}
+	return at
+}
+
+func (a place) before(b place) bool {
+	switch {
+	case a.priority != b.priority:
+		return a.priority > b.priority
+	case !a.since.Equal(b.since):
+		return a.since.Before(b.since)
+	case a.group != b.group:
+		return a.group < b.group
+	}
+	return a.queued.Before(b.queued)
+}
+
+// EventsToRegister implements fwk.EnqueueExtensions: what may let a Pod go on
+// that this plugin sent away. The last Pod of a group to come calls the others.
+func (p *plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	events := []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.UpdatePodScaleDown}},
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeAllocatable | fwk.UpdateNodeTaint}},
+	}
+	for _, api := range apis {
+		kind := fwk.EventResource(fmt.Sprintf("%s.%s.%s", api.Resource, api.Version, api.Group))
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: kind, ActionType: fwk.Add | fwk.Update}})
+	}
+	return events, nil
+}
+
+// PreEnqueue implements fwk.PreEnqueuePlugin: Pods wait for each other.
+func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
+	key, ok := KeyOf(pod)
+	if !ok {
+		return nil
+	}
+	g, ok := p.groups.group(key)
+	if !ok {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, missing(key))
+	}
+	if waits := g.waitsFor(p.groups.members(key)); waits != "" {
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waits)
+	}
+	return nil
+}
+
+func missing(key Key) string { return fmt.Sprintf("%s does not exist", key) }
+
+// PreFilter implements fwk.PreFilterPlugin: as long as no Pod of a group holds a
+// place, there must be room for all.
+func (p *plugin) PreFilter(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	key, ok := KeyOf(pod)
+	if !ok {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	g, ok := p.groups.group(key)
+	if !ok {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, missing(key))
+	}
+	m := p.groups.members(key)
+	if m.placed() || m.held > 0 {
+		return nil, nil
+	}
+	if waits := g.waitsFor(m); waits != "" {
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waits)
+	}
+	switch lack, hopeless := g.fits(m, roomOf(nodes)); {
+	case hopeless:
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, lack)
+	case lack != "" && !outranks(corev1helpers.PodPriority(pod), nodes):
+		return nil, fwk.NewStatus(fwk.Unschedulable, lack)
+	}
+	others := map[string]*corev1.Pod{}
+	for _, other := range m.free {
+		if other.UID != pod.UID {
+			others[string(other.UID)] = other
+		}
+	}
+	p.handle.Activate(klog.FromContext(ctx), others)
+	return nil, nil
+}
+
+// outranks reports whether some Pod could be preempted; then room can be made.
+func outranks(priority int32, nodes []fwk.NodeInfo) bool {
+	for _, n := range nodes {
+		for _, pod := range n.GetPods() {
+			if corev1helpers.PodPriority(pod.GetPod()) < priority {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// PreFilterExtensions implements fwk.PreFilterPlugin.
+func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
+
+// PostFilter implements fwk.PostFilterPlugin: a Pod of a group found no node, so
+// the others let go of theirs.
+func (p *plugin) PostFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+	status := fwk.NewStatus(fwk.Unschedulable)
+	key, ok := KeyOf(pod)
+	if !ok {
+		return nil, status
+	}
+	if g, ok := p.groups.group(key); ok && !g.whole(p.groups.members(key)) {
+		for _, held := range p.groups.holding(key) {
+			if waiting := p.handle.GetWaitingPod(held); waiting != nil {
+				waiting.Reject(Name, fmt.Sprintf("Pod %s of %s found no node", pod.Name, key))
+			}
+		}
+	}
+	return nil, status
+}
+
+// Reserve implements fwk.ReservePlugin.
+func (p *plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) *fwk.Status {
+	if key, ok := KeyOf(pod); ok {
+		p.groups.hold(key, pod.UID)
+	}
+	return nil
+}
+
+// Unreserve implements fwk.ReservePlugin.
+func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	p.groups.letGo(pod)
+}
+
+// Permit implements fwk.PermitPlugin: a Pod that found a node waits for the
+// others, and the last one lets all go.
+func (p *plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+	key, ok := KeyOf(pod)
+	if !ok {
+		return nil, 0
+	}
+	g, ok := p.groups.group(key)
+	if !ok {
+		return fwk.NewStatus(fwk.Unschedulable, missing(key)), 0
+	}
+	if !g.whole(p.groups.members(key)) {
+		return fwk.NewStatus(fwk.Wait), g.Timeout
+	}
+	for _, held := range p.groups.holding(key) {
+		if waiting := p.handle.GetWaitingPod(held); waiting != nil {
+			waiting.Allow(Name)
+		}
+	}
+	return nil, 0
+}
