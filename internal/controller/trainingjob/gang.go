@@ -104,6 +104,9 @@ func minMember(job v1.Job) int {
 	if policy := job.Policy().SchedulingPolicy; policy != nil && policy.MinAvailable != nil {
 		return int(*policy.MinAvailable)
 	}
+	if j := v2beta1(job); j != nil && j.Spec.LauncherCreationPolicy == v1.LauncherWaitForWorkersReady {
+		return total(job) - 1 // the launcher comes when the others run
+	}
 	return total(job)
 }
 

@@ -49,6 +49,18 @@ func TestPodGroup(t *testing.T) {
 	}
 }
 
+// TestGangOfWorkers holds that a gang does not count who comes later.
+func TestGangOfWorkers(t *testing.T) {
+	t.Parallel()
+	for policy, want := range map[string]int{"AtStartup": 4, "WaitForWorkersReady": 3} {
+		_, job := read(t, strings.Replace(`{kind: MPIJob, apiVersion: kubeflow.org/v2beta1, spec: {mpiImplementation: OpenMPI, launcherCreationPolicy: POLICY, mpiReplicaSpecs: {
+			Launcher: {replicas: 1, template: {spec: {containers: [{name: mpi, image: i}]}}}, Worker: {replicas: 3, template: {spec: {containers: [{name: mpi, image: i}]}}}}}}`, "POLICY", policy, 1))
+		if got := minMember(job); got != want {
+			t.Errorf("%s: %d members, want %d", policy, got, want)
+		}
+	}
+}
+
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
