@@ -158,6 +158,33 @@ func TestRollCallAsksNewcomers(t *testing.T) {
 	s.mustAgree(20*time.Second, "whole again", s.ids()...)
 }
 
+// TestRollCallOfAnEarlierView has an answer come late: newcomers, of whom it does not know, train by then.
+func TestRollCallOfAnEarlierView(t *testing.T) {
+	t.Parallel()
+	s := simulate(t, 24)
+	ids := group(t, s, 3)
+	earlier := s.nodes[ids[1]].View()
+	delete(s.nodes, ids[0])
+	roll := s.ids()
+	left := slices.Clone(ids[1:])
+	s.mustAgree(10*time.Second, "one is dead", slices.Clone(left)...)
+	newcomers := []string{s.start("x0"), s.start("x1"), s.start("x2")}
+	s.mustAgree(10*time.Second, "newcomers", append(slices.Clone(left), newcomers...)...)
+	for _, id := range left {
+		s.cut[id] = 1
+	}
+	s.run(20*time.Second, func() bool {
+		s.opinion()
+		for _, id := range left {
+			s.nodes[id].RollCall(earlier, roll, s.now)
+		}
+		return false
+	})
+	if view := s.nodes[left[0]].View(); len(view.Members) != 5 {
+		t.Errorf("those that are cut off made view %v", view)
+	}
+}
+
 // TestPartition has a minority that learns, when the network is whole again, that the others went on.
 func TestPartition(t *testing.T) {
 	t.Parallel()
