@@ -158,6 +158,9 @@ func TestTrainingJob(t *testing.T) {
 	if diff := cmp.Diff(want, trainingStatus(job)); diff != "" {
 		t.Errorf("status (-want +got)\n%s", diff)
 	}
+	if !Followable("kubeflow.org/v2beta1", "MPIJob") || Followable("kubeflow.org/v2beta1", "TFJob") {
+		t.Error("of v2beta1 MPIJobs can be followed, and nothing else")
+	}
 	for kind, want := range map[string]bool{"PyTorchJob": true, "MPIJob": true, "Trial": false} {
 		if got := Followable("kubeflow.org/v1", kind); got != want {
 			t.Errorf("a %s can be followed: %v, want %v", kind, got, want)

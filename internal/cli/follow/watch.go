@@ -21,6 +21,7 @@ import (
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
+	"diwan.dev/diwan/api/kubeflow/v2beta1"
 	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/internal/cli/progress"
 )
@@ -62,7 +63,10 @@ func Followable(apiVersion, kind string) bool {
 	if apiVersion == trainer.GroupVersion.String() {
 		return kind == trainer.TrainJobKind || kind == trainer.OptimizationJobKind
 	}
-	return apiVersion == v1.GroupVersion.String() && trainingJob(kind) != nil
+	if apiVersion == v1.GroupVersion.String() {
+		return trainingJob(kind) != nil
+	}
+	return apiVersion == v2beta1.GroupVersion.String() && kind == "MPIJob"
 }
 
 // Target is an object to follow, of a kind that is [Followable].

@@ -31,7 +31,7 @@ type Directory struct {
 
 // Hosts renders the hosts file of a Pod that programs reach at bind:
 //
-//	localhost; the Pod's own hostname and, with a subdomain, its full name;
+//	localhost; the Pod's own hostname and, with a subdomain, its names there;
 //	its hostAliases; Services as name (in the Pod's own namespace), name.namespace,
 //	name.namespace.svc and name.namespace.svc.cluster.local; for headless Services
 //	their ready Pods under these names and, for Pods with a hostname (those of
@@ -78,7 +78,9 @@ func bare(lines []byte, searches []string) []byte {
 	return b.Bytes()
 }
 
-// ownNames are the Pod's own names, the longest first, as kubelets write them.
+// ownNames are the Pod's own names, the longest first: those that kubelets write,
+// and those of its subdomain's Service, lest a program that looks for itself at
+// once believe that it is somewhere else.
 func ownNames(pod *corev1.Pod) []string {
 	hostname := pod.Spec.Hostname
 	if hostname == "" {
@@ -87,7 +89,7 @@ func ownNames(pod *corev1.Pod) []string {
 	if pod.Spec.Subdomain == "" {
 		return []string{hostname}
 	}
-	return []string{strings.Join([]string{hostname, pod.Spec.Subdomain, pod.Namespace, "svc", domain}, "."), hostname}
+	return append(prefixed(hostname, serviceNames(serviceKey{pod.Namespace, pod.Spec.Subdomain}, pod.Namespace)), hostname)
 }
 
 // serviceKey names a Service.

@@ -71,7 +71,7 @@ func TestHosts(t *testing.T) {
 			"10.128.0.5 p\n10.200.0.7 web.ml.svc.cluster.local web.ml.svc web.ml web\n"},
 		{"a headless Service names its ready Pods, also by their hostnames", ranked,
 			Directory{Services: []*corev1.Service{workers}, Slices: []*discoveryv1.EndpointSlice{workersSlice}, ClusterIPs: true, Dialable: same}, "",
-			"10.128.0.5 w-0.workers.ml.svc.cluster.local w-0\n" +
+			"10.128.0.5 w-0.workers.ml.svc.cluster.local w-0.workers.ml.svc w-0.workers.ml w-0.workers w-0\n" +
 				"10.128.0.2 workers.ml.svc.cluster.local workers.ml.svc workers.ml workers\n" +
 				"10.128.0.2 w-0.workers.ml.svc.cluster.local w-0.workers.ml.svc w-0.workers.ml w-0.workers\n" +
 				"10.128.0.3 workers.ml.svc.cluster.local workers.ml.svc workers.ml workers\n" +
