@@ -288,6 +288,7 @@ func TestChart(t *testing.T) {
 	f.install()
 	t.Run("refuses", f.testRefusals)
 	t.Run("collector", f.testCollector)
+	t.Run("images", f.testImages)
 	t.Run("tenancy", f.testTenancy)
 	t.Run("quota", f.testQuota)
 	t.Run("SDKs", f.testSDKs)
@@ -298,6 +299,8 @@ func TestChart(t *testing.T) {
 	t.Run("upgrade", f.testUpgrade)
 	t.Run("permissions", f.testPermissions)
 	t.Run("uninstall", f.testUninstall)
+	t.Run("manifests", f.testManifests)
+	t.Run("elsewhere", f.testElsewhere)
 }
 
 // testPermissions wants the operators to have missed no permission so far.
