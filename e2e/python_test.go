@@ -72,9 +72,9 @@ func environment(t *testing.T, requirements string) (python string) {
 	return environmentOf(t, "sdks", filepath.Join("testdata", "python", requirements))
 }
 
-// environmentOf is environment for any file; those of one directory in the cache
-// have different names.
-func environmentOf(t *testing.T, directory, requirements string) (python string) {
+// environmentOf is environment for any file, installed with options of pip; those
+// of one directory in the cache have different names.
+func environmentOf(t *testing.T, directory, requirements string, options ...string) (python string) {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -82,7 +82,7 @@ func environmentOf(t *testing.T, directory, requirements string) (python string)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	made, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", directory), requirements)
+	made, err := peer.Make(ctx, filepath.Join(cache, "diwan", "e2e", directory), requirements, options...)
 	switch {
 	case err == nil:
 		return made.Python
@@ -93,13 +93,15 @@ func environmentOf(t *testing.T, directory, requirements string) (python string)
 	return ""
 }
 
-// python runs one of the programs in testdata/python as a user of the server does.
-func (s *server) python(t *testing.T, python, program string) {
+// python runs one of the programs in testdata/python as a user of the server
+// does, with more variables.
+func (s *server) python(t *testing.T, python, program string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, abs(t, filepath.Join("testdata", "python", program)))
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(s.home, "kubeconfig"), "KATIB_DB_MANAGER="+s.dbManager(t), "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(cmd.Env, env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", program, err, out)
 	}

@@ -49,7 +49,7 @@ func TestTrainingOperatorExamples(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
-			needsMPI(t, c.file)
+			needsProgram(t, c.file)
 			if stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/training-operator/"+c.file+".yaml")); code != 0 {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}

@@ -38,6 +38,18 @@ func TestTrainJobs(t *testing.T) {
 		}
 	}
 
+	t.Run("torch", func(t *testing.T) {
+		needs(t, "/usr/bin/torchrun", "torch")
+		s.mapped(t, "pytorch/pytorch", debianTorch...)
+		run(abs(t, "../examples/trainjob/torch.yaml"))
+		for _, index := range []string{"0", "1"} {
+			log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=torch-digits,batch.kubernetes.io/job-completion-index="+index, "--tail=-1")
+			if want := "rank " + index + " of 2 has trained on 719 rows"; accuracy(t, log) < 0.93 || !strings.Contains(log, want) {
+				t.Errorf("the accuracy is %v, and the log has no %q:\n%s", accuracy(t, log), want, log)
+			}
+		}
+	})
+
 	run(abs(t, "../examples/optimizationjob/optimizationjob.yaml"))
 	var search struct {
 		Status struct {
@@ -73,14 +85,16 @@ func TestTrainJobs(t *testing.T) {
 	}
 }
 
+var accuracies = regexp.MustCompile(`accuracy=([\d.]+)`)
+
 // accuracy is what the last line about it in a log says.
 func accuracy(t *testing.T, log string) float64 {
 	t.Helper()
-	found := regexp.MustCompile(`accuracy=([0-9.]+)`).FindStringSubmatch(log)
+	found := accuracies.FindAllStringSubmatch(log, -1)
 	if found == nil {
 		t.Fatalf("the log tells no accuracy:\n%s", log)
 	}
-	v, err := strconv.ParseFloat(found[1], 64)
+	v, err := strconv.ParseFloat(found[len(found)-1][1], 64)
 	if err != nil {
 		t.Fatal(err)
 	}

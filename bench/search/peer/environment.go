@@ -22,9 +22,9 @@ type Environment struct {
 }
 
 // Make returns the environment below a directory that holds what a file of
-// requirements lists, and makes it where it is missing or the file has changed.
-// Several processes may ask for it at once.
-func Make(ctx context.Context, directory, requirements string) (*Environment, error) {
+// requirements lists, and makes it where it is missing or the file has changed,
+// by pip with options such as --no-deps. Several processes may ask for it at once.
+func Make(ctx context.Context, directory, requirements string, options ...string) (*Environment, error) {
 	wanted, err := os.ReadFile(requirements)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Make(ctx context.Context, directory, requirements string) (*Environment, er
 	defer unlock()
 	python, made := filepath.Join(home, "bin", "python"), filepath.Join(home, "requirements.txt")
 	if have, err := os.ReadFile(made); err != nil || !bytes.Equal(have, wanted) {
-		if err := build(ctx, home, python, requirements); err != nil {
+		if err := build(ctx, home, python, requirements, options); err != nil {
 			return nil, err
 		}
 		if err := os.WriteFile(made, wanted, 0o644); err != nil {
@@ -52,13 +52,13 @@ func Make(ctx context.Context, directory, requirements string) (*Environment, er
 	return e, err
 }
 
-func build(ctx context.Context, home, python, requirements string) error {
+func build(ctx context.Context, home, python, requirements string, options []string) error {
 	if err := os.RemoveAll(home); err != nil {
 		return err
 	}
 	for _, command := range [][]string{
 		{"python3", "-m", "venv", home},
-		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements},
+		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements}, options...),
 	} {
 		out, err := exec.CommandContext(ctx, command[0], command[1:]...).CombinedOutput()
 		if err != nil {

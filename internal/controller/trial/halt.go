@@ -40,6 +40,7 @@ var brakes = map[schema.GroupKind]brake{
 	{Group: "kubeflow.org", Kind: "PaddleJob"}:        {[]string{"spec", "runPolicy", "suspend"}, true},
 	{Group: "kubeflow.org", Kind: "JAXJob"}:           {[]string{"spec", "runPolicy", "suspend"}, true},
 	{Group: "kubeflow.org", Kind: "MPIJob"}:           {[]string{"spec", "runPolicy", "suspend"}, true},
+	{Group: "kubeflow.org", Kind: "MXJob"}:            {[]string{"spec", "runPolicy", "suspend"}, true},
 	{Group: "argoproj.io", Kind: "Workflow"}:          {[]string{"spec", "shutdown"}, "Terminate"},
 	{Group: "tekton.dev", Kind: "PipelineRun"}:        {[]string{"spec", "status"}, "Cancelled"},
 }
