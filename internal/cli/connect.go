@@ -61,6 +61,20 @@ func (o *options) connect(ctx context.Context, step func(string)) (*target, erro
 	}
 }
 
+// enter goes on as root of a user namespace, where this command may come to run the local cluster for a user
+// who is not root: Pods then have networks of their own. Where that is not to be had, the
+// network says so. It executes this program anew, so it comes before all else.
+func (o *options) enter() error {
+	if o.remote() {
+		return nil
+	}
+	home, err := o.homeDir()
+	if err == nil {
+		localcluster.Enter(home)
+	}
+	return err
+}
+
 // connectRemote is the way into the user's cluster.
 func (o *options) connectRemote() (*target, error) {
 	loader := o.clientConfig()

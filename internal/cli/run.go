@@ -54,6 +54,9 @@ stops at once; nothing that was finished is lost either way.
 			return []string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := a.options.enter(); err != nil {
+				return err
+			}
 			ctx, release := interruptible(context.Background())
 			defer release()
 			return r.main(ctx, args)

@@ -35,6 +35,9 @@ were left unfinished go on. Ctrl-C stops it; the next start goes on where it was
 			if a.options.remote() {
 				return usagef("--context and --kubeconfig name a cluster that runs already: leave them out")
 			}
+			if err := a.options.enter(); err != nil {
+				return err
+			}
 			ctx, release := interruptible(context.Background())
 			defer release()
 			return a.keepUp(ctx, flags)

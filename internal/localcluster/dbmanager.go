@@ -75,7 +75,7 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 	config.Warn = op.Warn
 	config.Beside = func(r grpc.ServiceRegistrar) { askapi.RegisterAskTellServer(r, asked) }
 	server := dbmanager.New(config)
-	reports, questions := listenAll(addresses, dbmanager.Port, false), listenAll(addresses, asktell.Port, true)
+	reports, questions := listenAll(pods, addresses, dbmanager.Port, false), listenAll(pods, addresses, asktell.Port, true)
 	if err := c.writeAskURL(questions); err != nil {
 		return err
 	}
@@ -101,12 +101,12 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 
 // listenAll listens on a port of each address where that is free, or on any
 // other port where anyPort is set.
-func listenAll(addresses []netip.Addr, port uint16, anyPort bool) []net.Listener {
+func listenAll(pods network.Network, addresses []netip.Addr, port uint16, anyPort bool) []net.Listener {
 	var listeners []net.Listener
 	for _, ip := range addresses {
-		listener, err := net.Listen("tcp4", netip.AddrPortFrom(ip, port).String())
+		listener, err := pods.Listen("tcp4", netip.AddrPortFrom(ip, port).String())
 		if err != nil && anyPort {
-			listener, err = net.Listen("tcp4", netip.AddrPortFrom(ip, 0).String())
+			listener, err = pods.Listen("tcp4", netip.AddrPortFrom(ip, 0).String())
 		}
 		if err != nil {
 			klog.Background().Info("Programs cannot report, read or ask at one address", "reason", err.Error())

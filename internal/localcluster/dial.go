@@ -18,7 +18,6 @@ import (
 // no Pod: what a Service's name, name.namespace, stands for is looked up. Any
 // other host is the machine's own to find.
 func (c *Cluster) dialService(ctx context.Context, address string) (net.Conn, error) {
-	var dialer net.Dialer
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -28,8 +27,9 @@ func (c *Cluster) dialService(ctx context.Context, address string) (net.Conn, er
 		return nil, err
 	}
 	if at.IsValid() {
-		address = at.String()
+		return (*c.network.Load()).DialContext(ctx, "tcp", at.String())
 	}
+	var dialer net.Dialer
 	return dialer.DialContext(ctx, "tcp", address)
 }
 

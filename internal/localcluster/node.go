@@ -75,7 +75,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	nodeConfig.Network = pods
 	nodeConfig.Images = images
 	if cfg.Collector == nil {
-		nodeConfig.Observers = nodeobserver.For(collector.New(nodeobserver.Trials(op.Reader()), store, collector.DefaultConfig()))
+		collect := collector.DefaultConfig()
+		collect.Dial = pods.DialContext
+		nodeConfig.Observers = nodeobserver.For(collector.New(nodeobserver.Trials(op.Reader()), store, collect))
 	}
 	names, err := c.startNames(ctx, kube, pods, logger)
 	if err != nil {

@@ -139,7 +139,7 @@ func (w *worker) check(ctx context.Context, pod *corev1.Pod, c *corev1.Container
 		if err != nil {
 			return err
 		}
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		conn, err := w.node.cfg.Network.DialContext(ctx, "tcp", address)
 		if err == nil {
 			conn.Close()
 		}
@@ -176,7 +176,10 @@ func (w *worker) get(ctx context.Context, c *corev1.Container, g *corev1.HTTPGet
 		request.Header.Add(h.Name, h.Value)
 	}
 	client := &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // as kubelet
+		Transport: &http.Transport{
+			DialContext: w.node.cfg.Network.DialContext, DisableKeepAlives: true,
+			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // as kubelet
+		},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if r.URL.Hostname() != target.Hostname() || len(via) >= 10 {
 				return http.ErrUseLastResponse
@@ -202,7 +205,10 @@ func (w *worker) health(ctx context.Context, c *corev1.Container, g *corev1.GRPC
 	if err != nil {
 		return err
 	}
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		return w.node.cfg.Network.DialContext(ctx, "tcp", address)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dial))
 	if err != nil {
 		return err
 	}
@@ -251,9 +257,8 @@ func (w *worker) address(c *corev1.Container, host string, port intstr.IntOrStri
 // dialable is the IP address at which this process reaches the Pod's ports.
 func (w *worker) dialable() string {
 	w.mu.Lock()
-	ip := w.sandbox.IP
-	w.mu.Unlock()
-	return w.node.cfg.Network.Dialable(ip).String()
+	defer w.mu.Unlock()
+	return w.sandbox.Bind.String()
 }
 
 // hook runs a lifecycle hook.

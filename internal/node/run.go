@@ -21,6 +21,7 @@ import (
 	"diwan.dev/diwan/internal/node/container"
 	"diwan.dev/diwan/internal/node/containerlog"
 	"diwan.dev/diwan/internal/node/image"
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
 // AnnotationWorkingDirectory on a Pod is the directory of the host in which
@@ -151,7 +152,7 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	w.mu.Unlock()
 	spec := container.Spec{
 		ID:    container.ID{Pod: string(pod.UID), Name: c.Name, Attempt: attempt},
-		Netns: sandbox.NetnsPath, Limits: limitsOf(c), User: userOf(pod, c), Restarts: next.restarts,
+		Netns: sandbox.NetnsPath, Hold: sandbox.Hold, Limits: limitsOf(c), User: userOf(pod, c), Restarts: next.restarts,
 	}
 	if next.ended != nil {
 		spec.Restarts, spec.Backoff = next.restarts+1, nextBackoff(&next)
@@ -185,7 +186,7 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	if spec.Mounts, err = w.mounts(pod, c, env, img, attempt); err != nil {
 		return spec, &waitError{"CreateContainerConfigError", err}
 	}
-	if os.Geteuid() != 0 {
+	if !rootless.Root() {
 		env.services["DIWAN_VOLUMES"] = volumeList(c, spec.Mounts)
 	}
 	if img, err = w.giveSSH(pod, c, &spec, env, img, sandbox); err != nil {
@@ -300,7 +301,7 @@ const nobody = 65534
 // userOf is who a container runs as; nil is the node's own user, which is also
 // everyone where the node is not root.
 func userOf(pod *corev1.Pod, c *corev1.Container) *container.User {
-	if os.Geteuid() != 0 {
+	if !rootless.Root() {
 		return nil
 	}
 	var user, group *int64

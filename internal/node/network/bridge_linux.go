@@ -22,7 +22,8 @@ const bridgePrefix = "diwan-"
 // own end of it: the gateway address and the cluster IPs.
 type bridge struct {
 	plan     Plan
-	home     *os.File // the network namespace of this process
+	home     *os.File // the network namespace of this process; nil where threads that leave it cannot come back
+	hub      *os.File // the network namespace of the bridge: home for root, else one beside it
 	link     *netlink.Bridge
 	host     *netlink.Handle
 	owner    net.Listener // the mark that this bridge has a living owner
@@ -31,7 +32,7 @@ type bridge struct {
 }
 
 // openBridge makes the home's bridge, or takes over the one that a killed
-// process left.
+// process left. Root's is in this process's network namespace.
 func openBridge(plan Plan, log logr.Logger) (_ *bridge, err error) {
 	b := &bridge{plan: plan, log: log}
 	defer func() {
@@ -39,10 +40,13 @@ func openBridge(plan Plan, log logr.Logger) (_ *bridge, err error) {
 			b.close()
 		}
 	}()
-	if b.home, err = os.Open(threadNetns); err != nil {
-		return nil, fmt.Errorf("cannot open network namespace: %w", err)
+	if err = b.openHub(); err != nil {
+		return nil, err
 	}
-	if b.host, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
+	if err = b.inHub(func() error {
+		b.host, err = netlink.NewHandle(unix.NETLINK_ROUTE)
+		return err
+	}); err != nil {
 		return nil, fmt.Errorf("cannot configure network: %w", err)
 	}
 	if b.owner, err = own(plan.ID); err != nil {
@@ -139,12 +143,16 @@ func (b *bridge) detach(port string) error {
 	return nil
 }
 
-// remove takes the bridge away, and with it its address and routes.
+// remove takes the bridge away, and with it its address and routes. A namespace
+// beside this process's goes as a whole.
 func (b *bridge) remove() error {
+	if b.beside() {
+		return nil
+	}
 	if err := b.host.LinkDel(b.link); err != nil && !gone(err) {
 		return fmt.Errorf("cannot remove bridge %s: %w", b.link.Name, err)
 	}
-	return nil
+	return removeTable(b.plan.ID)
 }
 
 // gone reports whether an error says that a device is not there.
@@ -159,8 +167,10 @@ func (b *bridge) close() {
 	if b.host != nil {
 		b.host.Close()
 	}
-	if b.home != nil {
-		b.home.Close()
+	for _, file := range []*os.File{b.hub, b.home} {
+		if file != nil {
+			file.Close()
+		}
 	}
 }
 
@@ -184,7 +194,7 @@ func (b *bridge) sweep() error {
 		if err != nil {
 			continue // its owner lives
 		}
-		err = errors.Join(b.host.LinkDel(l), removeMasquerade(id))
+		err = errors.Join(b.host.LinkDel(l), removeTable(id))
 		mark.Close()
 		if err != nil {
 			return fmt.Errorf("cannot remove the abandoned bridge %s: %w", l.Attrs().Name, err)

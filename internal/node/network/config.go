@@ -43,8 +43,8 @@ func Default(plan Plan) Config {
 	return Config{Plan: plan, Mode: Auto, Spare: 2, Idle: 64}
 }
 
-// errUnsupported says that this system has no network namespaces for us.
-var errUnsupported = errors.New("network namespaces need Linux and the rights of root")
+// errUnsupported says that this process may not make network namespaces.
+var errUnsupported = errors.New("network namespaces need Linux, and the rights of root or a user namespace (package rootless)")
 
 // New connects the node's Pods. The caller closes the Network.
 func New(cfg Config) (Network, error) {
@@ -64,7 +64,9 @@ func New(cfg Config) (Network, error) {
 		n, err := newNamespaces(cfg)
 		if err != nil {
 			cfg.Log.Info("Pods share the network of this machine: give them different ports, or listen on $POD_IP", "reason", err.Error())
-			return newLoopback(cfg.Plan), nil
+			shared := newLoopback(cfg.Plan)
+			shared.why = err
+			return shared, nil
 		}
 		return n, nil
 	default:

@@ -4,6 +4,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,7 +15,9 @@ import (
 // loopback is the Network without namespaces: Pods share the host's network and
 // differ by the loopback address that is meant for them.
 type loopback struct {
+	machine
 	plan   Plan
+	why    error // Pods do not have networks of their own
 	host   netip.Addr
 	many   bool // the system answers on all of 127.0.0.0/8
 	mu     sync.Mutex
@@ -25,6 +28,7 @@ type loopback struct {
 func newLoopback(plan Plan) *loopback {
 	return &loopback{
 		plan:   plan,
+		why:    errors.New("it was asked for"),
 		host:   primaryIP(),
 		many:   canBind(twin(plan.Gateway())),
 		given:  map[string]Sandbox{},
@@ -112,6 +116,7 @@ func (l *loopback) Dialable(ip netip.Addr) netip.Addr {
 	}
 }
 
+func (l *loopback) Shared() error          { return l.why }
 func (l *loopback) HostIP() netip.Addr     { return l.host }
 func (l *loopback) ClusterIPs() bool       { return false }
 func (l *loopback) Nameserver() netip.Addr { return netip.Addr{} }

@@ -4,6 +4,7 @@ package network
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 
 	"github.com/google/nftables"
@@ -32,7 +33,7 @@ func tableName(id string) string { return bridgePrefix + id }
 // The second chain keeps other machines out, since forwarding between the
 // bridge and the default route's device has to be switched on.
 func (b *bridge) masquerade() error {
-	if err := removeMasquerade(b.plan.ID); err != nil {
+	if err := removeTable(b.plan.ID); err != nil {
 		return err
 	}
 	conn, err := nftables.New()
@@ -63,13 +64,16 @@ func (b *bridge) masquerade() error {
 }
 
 // fromPods matches packets with a source in the Pods' subnet.
-func (b *bridge) fromPods() []expr.Any {
-	p := b.plan.Pods.Masked()
+func (b *bridge) fromPods() []expr.Any { return address(12, b.plan.Pods, expr.CmpOpEq) }
+
+// address matches packets by an address at an offset of their IPv4 header.
+func address(offset uint32, p netip.Prefix, op expr.CmpOp) []expr.Any {
+	p = p.Masked()
 	mask := binaryutil.BigEndian.PutUint32(^uint32(0) << (32 - p.Bits()))
 	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: 12, Len: 4},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: 4},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4, Mask: mask, Xor: make([]byte, 4)},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: p.Addr().AsSlice()},
+		&expr.Cmp{Op: op, Register: 1, Data: p.Addr().AsSlice()},
 	}
 }
 
@@ -125,8 +129,8 @@ func (b *bridge) forward() error {
 	return nil
 }
 
-// removeMasquerade takes the table of a network away; one that is not there is no error.
-func removeMasquerade(id string) error {
+// removeTable takes the nftables table of a network away; one that is not there is no error.
+func removeTable(id string) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("cannot use nftables: %w", err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
 // namespaces is the Network in which each Pod has a namespace of its own.
@@ -18,6 +20,7 @@ type namespaces struct {
 	cfg    Config
 	bridge *bridge
 	relay  *relay // nil when Pods reach the machine's nameservers themselves
+	exit   *exit  // carries what leaves the bridge; nil where the kernel does
 
 	mu        sync.Mutex
 	addresses *addresses
@@ -31,6 +34,9 @@ type namespaces struct {
 
 func newNamespaces(cfg Config) (Network, error) {
 	if unix.Geteuid() != 0 {
+		if err := rootless.Allowed(); err != nil {
+			return nil, err
+		}
 		return nil, errUnsupported
 	}
 	b, err := openBridge(cfg.Plan, cfg.Log)
@@ -58,11 +64,11 @@ func (n *namespaces) begin() error {
 	if err := n.bridge.sweep(); err != nil {
 		n.bridge.log.Info("Networks of ended clusters stay", "reason", err.Error())
 	}
-	outside := n.bridge.masquerade()
+	outside := n.open()
 	if outside != nil {
 		n.bridge.log.Info("Pods reach each other and this machine, but nothing outside of it", "reason", outside.Error())
 	}
-	n.relay = relayNames(n.HostIP(), outside == nil, n.bridge.log)
+	n.relay = relayNames(n, n.HostIP(), outside == nil && n.exit == nil, n.bridge.log)
 	first, err := n.create()
 	if err != nil {
 		return err
@@ -75,6 +81,15 @@ func (n *namespaces) begin() error {
 	n.filled.Add(1)
 	go n.fill()
 	return nil
+}
+
+// open connects the Pods with everything beyond the bridge.
+func (n *namespaces) open() (err error) {
+	if n.bridge.beside() {
+		n.exit, err = n.bridge.openExit()
+		return err
+	}
+	return n.bridge.masquerade()
 }
 
 func (n *namespaces) Acquire(_ context.Context, podUID string, hostNetwork bool) (Sandbox, error) {
@@ -109,8 +124,13 @@ func (n *namespaces) Acquire(_ context.Context, podUID string, hostNetwork bool)
 }
 
 func (n *namespaces) sandbox(s *space) Sandbox {
-	if s == nil {
+	switch {
+	case n.bridge.beside() && s == nil: // the gateway is no address of the machine's
+		return Sandbox{IP: n.HostIP(), Bind: localhost}
+	case s == nil:
 		return Sandbox{IP: n.HostIP(), Bind: n.HostIP()}
+	case n.bridge.beside():
+		return Sandbox{IP: s.ip, Bind: s.ip, NetnsPath: s.path(), Hold: pathOf(n.bridge.hub)}
 	}
 	return Sandbox{IP: s.ip, Bind: s.ip, NetnsPath: s.path()}
 }
@@ -219,6 +239,7 @@ func (n *namespaces) Dial(ctx context.Context, podUID string, port uint16) (net.
 }
 
 func (n *namespaces) Dialable(ip netip.Addr) netip.Addr { return ip }
+func (n *namespaces) Shared() error                      { return nil }
 func (n *namespaces) HostIP() netip.Addr                { return n.cfg.Plan.Gateway() }
 func (n *namespaces) ClusterIPs() bool                  { return true }
 
@@ -242,7 +263,9 @@ func (n *namespaces) Close() error {
 	if n.relay != nil {
 		n.relay.close()
 	}
-
+	if n.exit != nil {
+		n.exit.close()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, s := range n.ready {
@@ -258,7 +281,7 @@ func (n *namespaces) Close() error {
 	}
 	var err error
 	if !inUse {
-		err = errors.Join(n.bridge.remove(), removeMasquerade(n.cfg.Plan.ID))
+		err = n.bridge.remove()
 	}
 	n.bridge.close()
 	return err

@@ -18,6 +18,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
 // needNamespaces skips a test where namespaces are not allowed; CI must allow them.
@@ -26,10 +28,11 @@ func needNamespaces(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return
 	}
+	err := rootless.Allowed()
 	if os.Getenv("CI") == "true" {
-		t.Fatal("this test needs root")
+		t.Fatal(err)
 	}
-	t.Skip("this test needs root")
+	t.Skip("this test needs root or user namespaces: ", err)
 }
 
 func open(t *testing.T, cfg Config) *namespaces {
@@ -108,6 +111,14 @@ func inPod(t *testing.T, n *namespaces, s Sandbox, role string, args ...string) 
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = []string{"DIWAN_TEST_ROLE=" + role}
 	cmd.Stderr = os.Stderr
+	if s.Hold != "" {
+		hold, err := os.Open(s.Hold)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer hold.Close()
+		cmd.ExtraFiles = []*os.File{nil, nil, hold} // 3, 4, HoldFile
+	}
 	p := &program{cmd: cmd}
 	if p.in, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -168,17 +179,25 @@ func TestMain(m *testing.M) {
 		}()
 		io.Copy(io.Discard, os.Stdin)
 	case "call": // connect to an address and print what it says
-		fmt.Println(call(os.Args[1]))
+		fmt.Println(call(machine{}, os.Args[1]))
+	case "ask": // send packets to an address and print the answers
+		fmt.Println(ask(os.Args[1], os.Args[2]))
 	case "sleep": // until stdin ends
 		fmt.Println("sleeping")
 		io.Copy(io.Discard, os.Stdin)
 	default:
+		if err := rootless.Enter(nil); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		os.Exit(m.Run())
 	}
 }
 
-func call(address string) string {
-	c, err := net.DialTimeout("tcp", address, 10*time.Second)
+// call connects to an address by the sockets and returns what it says.
+func call(via sockets, address string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	c, err := via.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err.Error()
 	}
@@ -199,7 +218,7 @@ func TestPodsShareAPort(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if got, want := call(a.IP.String()+":80"), "hello of a from "+n.HostIP().String(); got != want {
+	if got, want := call(n, a.IP.String()+":80"), "hello of a from "+n.HostIP().String(); got != want {
 		t.Errorf("the host heard %q, want %q", got, want)
 	}
 	if got, want := inPod(t, n, a, "call", b.IP.String()+":80").line(t), "hello of b from "+a.IP.String(); got != want {
@@ -222,7 +241,7 @@ func TestPodReachesClusterIPsOfThisMachine(t *testing.T) {
 	t.Parallel()
 	n := open(t, namespaced(newPlanOf(t)))
 	ip := n.cfg.Plan.Services.Masked().Addr().Next()
-	l, err := net.Listen("tcp", netip.AddrPortFrom(ip, 443).String())
+	l, err := n.Listen("tcp", netip.AddrPortFrom(ip, 443).String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +256,7 @@ func TestPodReachesClusterIPsOfThisMachine(t *testing.T) {
 	if got, want := inPod(t, n, s, "call", ip.String()+":443").line(t), "API of "+s.IP.String(); got != want {
 		t.Errorf("Pod heard %q, want %q", got, want)
 	}
-	if got, want := call(ip.String()+":443"), "API of "+ip.String(); got != want {
+	if got, want := call(n, ip.String()+":443"), "API of "+ip.String(); got != want {
 		t.Errorf("host heard %q, want %q", got, want)
 	}
 }
@@ -261,7 +280,7 @@ func TestNamespacesAreReusedOnlyClean(t *testing.T) {
 		{"a connection leaves a port in TIME_WAIT", func(t *testing.T, n *namespaces, s Sandbox) {
 			p := inPod(t, n, s, "greet", ":80", "hello")
 			p.line(t)
-			if got := call(s.IP.String() + ":80"); !strings.HasPrefix(got, "hello") {
+			if got := call(n, s.IP.String()+":80"); !strings.HasPrefix(got, "hello") {
 				t.Fatal(got)
 			}
 			p.stop()
@@ -374,7 +393,7 @@ func TestRestoreAfterTheNodeWasKilled(t *testing.T) {
 			t.Errorf("Pod %s is at %s, was at %s", uid, got.IP, want.IP)
 		}
 	}
-	if got, want := call(used["living"].IP.String()+":80"), "still here from "+n.HostIP().String(); got != want {
+	if got, want := call(n, used["living"].IP.String()+":80"), "still here from "+n.HostIP().String(); got != want {
 		t.Errorf("the living Pod says %q, want %q", got, want)
 	}
 	conn, err := n.Dial(t.Context(), "living", 80)
@@ -420,7 +439,7 @@ func TestCloseKeepsThePodsThatLive(t *testing.T) {
 	if err := n.Restore(map[string]Sandbox{"a": s}); err != nil {
 		t.Fatal(err)
 	}
-	if got := call(s.IP.String() + ":80"); !strings.HasPrefix(got, "hello") {
+	if got := call(n, s.IP.String()+":80"); !strings.HasPrefix(got, "hello") {
 		t.Errorf("the Pod says %q", got)
 	}
 	p.stop()

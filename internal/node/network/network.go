@@ -8,6 +8,9 @@ import (
 	"net/netip"
 )
 
+// HoldFile is the number of the file of a container that keeps Sandbox.Hold open.
+const HoldFile = 5
+
 // Network gives each Pod an address and, where the system allows it, a network
 // namespace. Its methods may be called from several goroutines.
 type Network interface {
@@ -32,9 +35,14 @@ type Network interface {
 	// (its loopback first, then its IP), for port-forwarding.
 	Dial(ctx context.Context, podUID string, port uint16) (net.Conn, error)
 
-	// Dialable returns the address at which this process reaches the Pod IP ip.
-	// It is ip itself, except on loopback addresses (see Sandbox.Bind).
+	// Dialable returns the address at which this process reaches the Pod IP ip,
+	// by DialContext. It is ip itself, except on loopback addresses (see
+	// Sandbox.Bind).
 	Dialable(ip netip.Addr) netip.Addr
+
+	// sockets reach Pods and cluster IPs, which may lie in another network
+	// namespace, and everything that this process reaches anyway.
+	sockets
 
 	// HostIP is the node's address: what hostNetwork Pods report as podIP and
 	// every Pod as hostIP.
@@ -44,6 +52,10 @@ type Network interface {
 	// Pods reach too: the Proxy then listens on them.
 	ClusterIPs() bool
 
+	// Shared tells why Pods share the network of this machine, with a remedy;
+	// nil where each has its own.
+	Shared() error
+
 	// Nameserver is the address to name in a Pod's resolv.conf, or the zero
 	// Addr when the host's own resolv.conf works inside Pods.
 	Nameserver() netip.Addr
@@ -52,6 +64,31 @@ type Network interface {
 	// Pod is left. Sandboxes in use stay as they are, so that containers that
 	// outlive this process keep their network and Restore finds them.
 	Close() error
+}
+
+// sockets opens sockets where their addresses are. An address is an IP and a port.
+type sockets interface {
+	// DialContext connects as net.Dialer does.
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+	// Listen listens as net.Listen does.
+	Listen(network, address string) (net.Listener, error)
+	// ListenPacket listens as net.ListenPacket does.
+	ListenPacket(network, address string) (net.PacketConn, error)
+}
+
+// machine opens sockets in this process's own network.
+type machine struct{}
+
+func (machine) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+func (machine) Listen(network, address string) (net.Listener, error) {
+	return net.Listen(network, address)
+}
+
+func (machine) ListenPacket(network, address string) (net.PacketConn, error) {
+	return net.ListenPacket(network, address)
 }
 
 // Sandbox is the network of one Pod.
@@ -71,4 +108,8 @@ type Sandbox struct {
 	// the Pod runs in the node's own namespace. It is valid inside this process
 	// while the sandbox is acquired, and not after a restart.
 	NetnsPath string `json:"netnsPath,omitempty"`
+
+	// Hold opens what connects the Pods, where that would end with this
+	// process: a container keeps it open as file HoldFile. Valid as NetnsPath.
+	Hold string `json:"hold,omitempty"`
 }

@@ -64,7 +64,7 @@ func NewProxy(factory informers.SharedInformerFactory, n Network, apiServer neti
 		services:  factory.Core().V1().Services().Lister(),
 		slices:    factory.Discovery().V1().EndpointSlices().Lister(),
 		changed:   changed,
-		forwarder: forwarder{udpIdle: udpIdle, log: log},
+		forwarder: forwarder{sockets: n, udpIdle: udpIdle, log: log},
 		fronts:    map[front]*listening{},
 		failed:    map[front]string{},
 	}, nil

@@ -23,13 +23,13 @@ type relay struct {
 }
 
 // relayNames starts a relay on port 53 of ip, or returns nil when it is not
-// needed or not possible.
-func relayNames(ip netip.Addr, outside bool, log logr.Logger) *relay {
+// needed, because Pods reach outside servers, or not possible.
+func relayNames(via sockets, ip netip.Addr, outside bool, log logr.Logger) *relay {
 	servers, reachable := hostNameservers()
 	if len(servers) == 0 || reachable && outside {
 		return nil
 	}
-	r, err := startRelay(netip.AddrPortFrom(ip, 53), servers, log)
+	r, err := startRelay(via, netip.AddrPortFrom(ip, 53), servers, log)
 	if err != nil {
 		log.Info("Pods cannot resolve names outside of the cluster", "reason", err.Error())
 		return nil
@@ -37,9 +37,9 @@ func relayNames(ip netip.Addr, outside bool, log logr.Logger) *relay {
 	return r
 }
 
-func startRelay(at netip.AddrPort, servers []netip.AddrPort, log logr.Logger) (*relay, error) {
+func startRelay(via sockets, at netip.AddrPort, servers []netip.AddrPort, log logr.Logger) (*relay, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &relay{forwarder: forwarder{udpIdle: dnsIdle, log: log}, cancel: cancel}
+	r := &relay{forwarder: forwarder{sockets: via, udpIdle: dnsIdle, log: log}, cancel: cancel}
 	// As resolvers do, ask the first server.
 	to := newBalancer(backends{endpoints: servers[:1]})
 	tcp, errTCP := r.openTCP(ctx, at, to)

@@ -57,7 +57,7 @@ func TestRelay(t *testing.T) {
 		}
 	}()
 	at := netip.AddrPortFrom(localhost, uint16(freePort(t)))
-	r, err := startRelay(at, []netip.AddrPort{server.LocalAddr().(*net.UDPAddr).AddrPort()}, logr.Discard())
+	r, err := startRelay(machine{}, at, []netip.AddrPort{server.LocalAddr().(*net.UDPAddr).AddrPort()}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRelay(t *testing.T) {
 			t.Errorf("got %q, %v", buf[:n], err)
 		}
 	}
-	if second, err := startRelay(at, []netip.AddrPort{at}, logr.Discard()); err == nil {
+	if second, err := startRelay(machine{}, at, []netip.AddrPort{at}, logr.Discard()); err == nil {
 		second.close()
 		t.Error("two relays at one address")
 	}

@@ -25,8 +25,10 @@ type space struct {
 }
 
 // path opens the namespace from any thread of this process.
-func (s *space) path() string {
-	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(s.file.Fd()))
+func (s *space) path() string { return pathOf(s.file) }
+
+func pathOf(file *os.File) string {
+	return "/proc/" + strconv.Itoa(os.Getpid()) + "/fd/" + strconv.Itoa(int(file.Fd()))
 }
 
 // newSpace makes a namespace with loopback and a veth to the bridge.
@@ -70,7 +72,7 @@ func (b *bridge) furnish(ip netip.Addr, port string) error {
 
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr = podDevice, hardware(ip)
-	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: port, PeerNamespace: netlink.NsFd(b.home.Fd())}
+	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: port, PeerNamespace: netlink.NsFd(b.hub.Fd())}
 	if err := h.LinkAdd(veth); err != nil {
 		return fmt.Errorf("cannot make veth %s: %w", port, err)
 	}

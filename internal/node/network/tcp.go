@@ -20,6 +20,7 @@ const dialTimeout = 5 * time.Second
 
 // forwarder passes connections and packets on, and knows when all have ended.
 type forwarder struct {
+	sockets sockets
 	running sync.WaitGroup
 	udpIdle time.Duration // how long a client's flow of packets may be silent
 	log     logr.Logger
@@ -28,10 +29,16 @@ type forwarder struct {
 // openTCP accepts connections at an address until it is stopped. Connections
 // that are open then go on until one side ends them or ctx is done.
 func (f *forwarder) openTCP(ctx context.Context, at netip.AddrPort, b *balancer) (*listening, error) {
-	l, err := net.Listen("tcp4", at.String())
+	l, err := f.sockets.Listen("tcp4", at.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
+	f.accept(ctx, l, func(client *net.TCPConn) { f.forward(ctx, client, b) })
+	return &listening{balance: b, stop: func() { l.Close() }}, nil
+}
+
+// accept handles the connections of a listener, each in a goroutine of its own.
+func (f *forwarder) accept(ctx context.Context, l net.Listener, handle func(client *net.TCPConn)) {
 	f.running.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -39,7 +46,7 @@ func (f *forwarder) openTCP(ctx context.Context, at netip.AddrPort, b *balancer)
 				if errors.Is(err, net.ErrClosed) {
 					return
 				}
-				f.log.Info("Cannot accept a connection", "address", at, "reason", err.Error())
+				f.log.Info("Cannot accept a connection", "address", l.Addr().String(), "reason", err.Error())
 				select {
 				case <-ctx.Done():
 					return
@@ -47,20 +54,22 @@ func (f *forwarder) openTCP(ctx context.Context, at netip.AddrPort, b *balancer)
 				}
 				continue
 			}
-			f.running.Go(func() { f.forward(ctx, conn.(*net.TCPConn), b) })
+			f.running.Go(func() {
+				defer conn.Close()
+				handle(conn.(*net.TCPConn))
+			})
 		}
 	})
-	return &listening{balance: b, stop: func() { l.Close() }}, nil
 }
 
 // forward joins a client's connection to an endpoint.
 func (f *forwarder) forward(ctx context.Context, client *net.TCPConn, b *balancer) {
-	defer client.Close()
 	from := client.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
 	var server *net.TCPConn
 	for _, endpoint := range b.candidates(from, time.Now()) {
-		dialer := net.Dialer{Timeout: dialTimeout}
-		conn, err := dialer.DialContext(ctx, "tcp4", endpoint.String())
+		within, cancel := context.WithTimeout(ctx, dialTimeout)
+		conn, err := f.sockets.DialContext(within, "tcp4", endpoint.String())
+		cancel()
 		if err == nil {
 			server = conn.(*net.TCPConn)
 			b.chose(from, endpoint, time.Now())

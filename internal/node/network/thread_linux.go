@@ -26,17 +26,27 @@ func inNamespace(home, ns *os.File, f func() error) error {
 }
 
 // onThread runs f on a thread of its own and brings the thread back to the
-// namespace home. A thread that cannot come back ends with its goroutine.
+// namespace home. A thread that cannot come back ends with its goroutine; where
+// home is nil none can.
 func onThread(home *os.File, f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		err := f()
-		back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
-		if back == nil {
+		if home == nil && unix.Gettid() == unix.Getpid() { // this one must not end
+			err := onThread(home, f)
 			runtime.UnlockOSThread()
+			done <- err
+			return
 		}
-		done <- errors.Join(err, back)
+		err := f()
+		if home != nil {
+			back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
+			if back == nil {
+				runtime.UnlockOSThread()
+			}
+			err = errors.Join(err, back)
+		}
+		done <- err
 	}()
 	return <-done
 }

@@ -24,16 +24,17 @@ type flows struct {
 	socket *net.UDPConn
 	idle   time.Duration
 	mu     sync.Mutex
-	by     map[netip.AddrPort]*net.UDPConn
+	by     map[netip.AddrPort]net.Conn
 }
 
 // openUDP passes packets on until it is stopped or ctx is done.
 func (f *forwarder) openUDP(ctx context.Context, at netip.AddrPort, b *balancer) (*listening, error) {
-	socket, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(at))
+	listener, err := f.sockets.ListenPacket("udp4", at.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
-	all := &flows{socket: socket, idle: f.udpIdle, by: map[netip.AddrPort]*net.UDPConn{}}
+	socket := listener.(*net.UDPConn)
+	all := &flows{socket: socket, idle: f.udpIdle, by: map[netip.AddrPort]net.Conn{}}
 	f.running.Go(func() {
 		defer all.end()
 		defer context.AfterFunc(ctx, func() { socket.Close() })()
@@ -43,7 +44,7 @@ func (f *forwarder) openUDP(ctx context.Context, at netip.AddrPort, b *balancer)
 			if err != nil {
 				return
 			}
-			if to := f.flow(all, client, b); to != nil {
+			if to := f.flow(ctx, all, client, b); to != nil {
 				to.SetReadDeadline(time.Now().Add(all.idle))
 				to.Write(buf[:n])
 			}
@@ -53,7 +54,7 @@ func (f *forwarder) openUDP(ctx context.Context, at netip.AddrPort, b *balancer)
 }
 
 // flow finds the client's socket, or opens one to the endpoint that is next.
-func (f *forwarder) flow(all *flows, client netip.AddrPort, b *balancer) *net.UDPConn {
+func (f *forwarder) flow(ctx context.Context, all *flows, client netip.AddrPort, b *balancer) net.Conn {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if to, ok := all.by[client]; ok || len(all.by) >= udpFlows {
@@ -64,7 +65,7 @@ func (f *forwarder) flow(all *flows, client netip.AddrPort, b *balancer) *net.UD
 	if len(order) == 0 {
 		return nil
 	}
-	to, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(order[0]))
+	to, err := f.sockets.DialContext(ctx, "udp4", order[0].String())
 	if err != nil {
 		return nil
 	}
@@ -75,7 +76,7 @@ func (f *forwarder) flow(all *flows, client netip.AddrPort, b *balancer) *net.UD
 }
 
 // answer passes an endpoint's packets back until the flow is idle or refused.
-func (f *flows) answer(client netip.AddrPort, from *net.UDPConn) {
+func (f *flows) answer(client netip.AddrPort, from net.Conn) {
 	defer func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()

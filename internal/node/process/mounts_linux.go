@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -27,12 +26,19 @@ func (r *Runtime) mountAll(mounts []container.Mount) error {
 		return fmt.Errorf("cannot make mount points of secrets: %w", err)
 	}
 	for i, m := range mounts {
-		err := r.points.ensure(m, slices.Concat(covered, mounts[:i]))
+		if _, err = os.Stat(m.Source); err == nil {
+			covered, err = r.place(m, covered, mounts[:i])
+		}
 		if err == nil {
 			err = bind(m)
 		}
 		if err != nil && !m.Optional {
 			return &container.StartError{Reason: "ContainerCannotRun", Code: 128, Err: fmt.Errorf("cannot mount a volume at %s: %w", m.Target, err)}
+		}
+	}
+	for _, c := range covered {
+		if err := uncover(c); err != nil {
+			return fmt.Errorf("cannot protect mount points in %s: %w", c.Target, err)
 		}
 	}
 	return nil
@@ -56,23 +62,6 @@ func bind(m container.Mount) error {
 		return fmt.Errorf("make read-only: %w", err)
 	}
 	return nil
-}
-
-// userMounts are the mounts that the shim makes in a user namespace. Optional
-// ones are left out: they are not worth a program that sees itself as root. The
-// targets are made here; one that this user cannot make is a warning.
-func (r *Runtime) userMounts(spec *container.Spec) (mounts []container.Mount, warnings []string) {
-	for _, m := range spec.Mounts {
-		if m.Optional {
-			continue
-		}
-		if err := r.points.ensure(m, mounts); err != nil {
-			warnings = append(warnings, fmt.Sprintf("nothing is mounted at %s, because this user cannot make that path (%v); find the volume in $DIWAN_VOLUMES, or make the path: sudo mkdir -p %s", m.Target, err, m.Target))
-			continue
-		}
-		mounts = append(mounts, m)
-	}
-	return mounts, warnings
 }
 
 // ensure makes the target of a mount where it is missing: a directory for a

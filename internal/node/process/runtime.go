@@ -38,7 +38,7 @@ func DefaultConfig(dir string) Config {
 // Runtime runs containers as processes. It implements container.Runtime.
 type Runtime struct {
 	cfg    Config
-	spaces spaces
+	spaces bool // whether runs have namespaces
 	groups *groups
 	points *mountpoints
 
@@ -66,7 +66,7 @@ func New(cfg Config) (*Runtime, error) {
 		closing: make(chan struct{}),
 	}
 	if !cfg.NoNamespaces {
-		r.spaces = probeSpaces()
+		r.spaces = canUnshare()
 	}
 	if !cfg.NoGroups {
 		r.groups = openGroups(cfg.Dir)
@@ -75,7 +75,7 @@ func New(cfg Config) (*Runtime, error) {
 }
 
 // Mounts tells whether volumes appear at their mount paths.
-func (r *Runtime) Mounts() bool { return r.spaces != spacesNone }
+func (r *Runtime) Mounts() bool { return r.spaces }
 
 // Start starts a run. See container.Runtime.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec, output *os.File) (container.Run, error) {

@@ -12,18 +12,6 @@ import (
 	"diwan.dev/diwan/internal/node/container"
 )
 
-// spaces is what namespaces this process can give to runs.
-type spaces int
-
-const (
-	// spacesNone: mount paths exist only as paths of the host.
-	spacesNone spaces = iota
-	// spacesUser: a user and a mount namespace, made by the shim's own mounts.
-	spacesUser
-	// spacesRoot: mount, host name and network namespaces.
-	spacesRoot
-)
-
 // spawn starts the shim. file becomes its file 3.
 func (r *run) spawn(file, output *os.File) error {
 	spec := &r.record.Spec

@@ -6,32 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"diwan.dev/diwan/internal/node/container"
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
-// probeSpaces finds out what namespaces this process may make, by making them.
-func probeSpaces() spaces {
-	err := onThread(func() error {
+// canUnshare finds out whether this process may make namespaces, by making them.
+func canUnshare() bool {
+	return onThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 			return err
 		}
 		return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
-	})
-	if err == nil {
-		return spacesRoot
-	}
-	try := exec.Command("/bin/sh", "-c", "mount --rbind /tmp /tmp")
-	try.SysProcAttr = inUserSpace(&syscall.SysProcAttr{})
-	if try.Run() == nil {
-		return spacesUser
-	}
-	return spacesNone
+	}) == nil
 }
 
 // onThread runs f on a thread that ends with it, so that f may change what the
@@ -59,22 +50,20 @@ func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
 		return nil, err
 	}
 	defer leave()
-	if r.runtime.spaces != spacesRoot {
-		var mounts []container.Mount
-		if r.runtime.spaces == spacesUser {
-			var missing []string
-			mounts, missing = r.runtime.userMounts(spec)
-			r.warnings = append(r.warnings, missing...)
-		}
+	if !r.runtime.spaces {
 		if err := enter(spec); err != nil {
 			return nil, err
 		}
 		attr.Dir = spec.Dir
-		if len(mounts) > 0 {
-			inUserSpace(attr.Sys)
-			return os.StartProcess("/bin/sh", shim(mounts, spec.Dir, args), attr)
+		return os.StartProcess("/bin/sh", shim(args), attr)
+	}
+	if spec.Hold != "" {
+		hold, err := os.Open(spec.Hold)
+		if err != nil {
+			return nil, fmt.Errorf("cannot open the network of the Pods: %w", err)
 		}
-		return os.StartProcess("/bin/sh", shim(nil, "", args), attr)
+		defer hold.Close()
+		attr.Files = append(attr.Files, nil, hold)
 	}
 	var proc *os.Process
 	err = onThread(func() error {
@@ -87,12 +76,10 @@ func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
 		if err := groups.join(r.record.Groups); err != nil {
 			return err
 		}
-		if u := spec.User; u != nil {
-			attr.Sys.Credential = credential(u)
-		}
+		become(attr.Sys, spec.User)
 		attr.Dir = spec.Dir
 		var err error
-		proc, err = os.StartProcess("/bin/sh", shim(nil, "", args), attr)
+		proc, err = os.StartProcess("/bin/sh", shim(args), attr)
 		return err
 	})
 	return proc, err
@@ -141,12 +128,14 @@ func joinSpace(path string, kind int) error {
 	return nil
 }
 
-// inUserSpace makes a process start as root of a user namespace of its own.
-func inUserSpace(sys *syscall.SysProcAttr) *syscall.SysProcAttr {
-	sys.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
-	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-	return sys
+// become makes a process start as the user u, or, where root of a user namespace
+// starts it, as the user behind that.
+func become(sys *syscall.SysProcAttr, u *container.User) {
+	if owner, ok := rootless.Owner(); ok {
+		rootless.AsUser(sys, owner)
+	} else if u != nil {
+		sys.Credential = credential(u)
+	}
 }
 
 // credential is the system's form of a user.
@@ -171,18 +160,13 @@ func (r *Runtime) startBeside(rec record, pid int, attr *os.ProcAttr, args []str
 		return nil, err
 	}
 	defer leave()
-	if mounts, _ := r.userMounts(spec); r.spaces == spacesUser && len(mounts) > 0 {
-		args = append([]string{"nsenter", "-t", fmt.Sprint(pid), "-U", "-m", "--wd=" + spec.Dir, "--preserve-credentials"}, args...)
-	}
 	var proc *os.Process
 	err = onThread(func() error {
-		if r.spaces == spacesRoot {
+		if r.spaces {
 			if err := joinAll(spec, pid); err != nil {
 				return err
 			}
-			if u := spec.User; u != nil {
-				attr.Sys.Credential = credential(u)
-			}
+			become(attr.Sys, spec.User)
 		}
 		if err := r.groups.join(rec.Groups); err != nil {
 			return err

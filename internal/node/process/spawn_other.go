@@ -6,8 +6,8 @@ package process
 
 import "os"
 
-// probeSpaces: this system has no namespaces.
-func probeSpaces() spaces { return spacesNone }
+// canUnshare: this system has no namespaces.
+func canUnshare() bool { return false }
 
 // launch starts the shim for args; mounts and the user are left out.
 func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
@@ -15,7 +15,7 @@ func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
 		return nil, err
 	}
 	attr.Dir = r.record.Spec.Dir
-	return os.StartProcess("/bin/sh", shim(nil, "", args), attr)
+	return os.StartProcess("/bin/sh", shim(args), attr)
 }
 
 // startBeside starts a command with the environment of a run.

@@ -164,6 +164,19 @@ func (s state) marked(name string) (time.Time, bool) {
 	return info.ModTime(), true
 }
 
+// Living are the processes of the runs that live now in the state directory
+// root, whichever process started them.
+func Living(root string) []int {
+	states, _ := list(root)
+	var pids []int
+	for _, st := range states {
+		if saw, err := st.look(); err == nil && saw.running && saw.pid > 0 {
+			pids = append(pids, saw.pid)
+		}
+	}
+	return pids
+}
+
 // list finds the directories of all runs under root.
 func list(root string) ([]state, error) {
 	dirs, err := filepath.Glob(filepath.Join(root, "*", "run.*.*"))

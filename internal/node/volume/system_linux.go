@@ -11,10 +11,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
-// canTmpfs tells whether this process may mount.
-func canTmpfs() bool { return os.Geteuid() == 0 }
+// canTmpfs tells whether this process may mount where the containers of the next one see it too.
+func canTmpfs() bool { return rootless.Root() }
 
 // mountTmpfs puts a file system in memory at dir, unless there is one. limit in
 // bytes; 0 is half of the machine's memory, the kernel's default.

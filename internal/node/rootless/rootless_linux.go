@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package rootless
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// User is the user who stands behind the root of a user namespace.
+type User struct{ UID, GID int }
+
+// Owner returns the ordinary user as whose process this one runs in a user
+// namespace, and whether it does.
+func Owner() (User, bool) {
+	uid, ok := single("/proc/self/uid_map")
+	if !ok || os.Geteuid() != 0 {
+		return User{}, false
+	}
+	gid, ok := single("/proc/self/gid_map")
+	return User{UID: uid, GID: gid}, ok
+}
+
+// single reads the map of a user namespace that has root alone: whom root is outside.
+func single(path string) (outside int, ok bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	return parseSingle(string(text))
+}
+
+// parseSingle reads "INSIDE OUTSIDE COUNT". Further lines are further users.
+func parseSingle(text string) (outside int, ok bool) {
+	var inside, count, more int
+	n, _ := fmt.Sscan(text, &inside, &outside, &count, &more)
+	return outside, n == 3 && inside == 0 && count == 1
+}
+
+// Root tells whether this process is root of the machine, or of a container
+// that has users of its own.
+func Root() bool {
+	_, owner := Owner()
+	return os.Geteuid() == 0 && !owner
+}
+
+// AsUser makes a process start in a user namespace of its own, in which it is
+// the user that Owner tells, without any rights beyond the user's.
+func AsUser(sys *syscall.SysProcAttr, u User) {
+	sys.Cloneflags |= unix.CLONE_NEWUSER
+	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: u.UID, HostID: 0, Size: 1}}
+	sys.GidMappings = []syscall.SysProcIDMap{{ContainerID: u.GID, HostID: 0, Size: 1}}
+}
+
+// Enter executes this program anew, with the same arguments, as root of a user
+// namespace: of that in which the first of the processes lives that AsUser
+// made, or of a new one. It returns nil where there is nothing to do, for root and in
+// such a namespace, and otherwise only with an error: the reason and the remedy.
+// It must come before anything that a second execution would do twice.
+func Enter(processes []int) error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	space, err := find(processes)
+	if err != nil {
+		return err
+	}
+	defer space.Close()
+	nsenter, err := exec.LookPath("nsenter")
+	if err != nil {
+		return errors.New("the program nsenter is missing: install util-linux")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program: %w", err)
+	}
+	if _, err := unix.FcntlInt(space.Fd(), unix.F_SETFD, 0); err != nil { // nsenter inherits it
+		return fmt.Errorf("cannot pass the user namespace on: %w", err)
+	}
+	args := append([]string{"nsenter", fmt.Sprintf("--user=/proc/self/fd/%d", space.Fd()), "--preserve-credentials", "--", self}, os.Args[1:]...)
+	return fmt.Errorf("cannot execute %s: %w", nsenter, syscall.Exec(nsenter, args, os.Environ()))
+}
+
+// Allowed tells why this process, which has not entered a user namespace, cannot
+// have one; nil where it can.
+func Allowed() error {
+	space, err := create()
+	if err == nil {
+		space.Close()
+	}
+	return err
+}
+
+// find opens the user namespace above that of a process, or else a new one.
+func find(processes []int) (*os.File, error) {
+	for _, pid := range processes {
+		if space, err := above(pid); err == nil {
+			return space, nil
+		}
+	}
+	return create()
+}
+
+// above opens the parent of a process's user namespace. It is this process's own
+// where the container was started without one, and then of no use.
+func above(pid int) (*os.File, error) {
+	own, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	fd, err := unix.IoctlRetInt(int(own.Fd()), unix.NS_GET_PARENT)
+	if err != nil {
+		return nil, err
+	}
+	space := os.NewFile(uintptr(fd), "user namespace")
+	var here, there unix.Stat_t
+	if err := errors.Join(unix.Stat("/proc/self/ns/user", &here), unix.Fstat(fd, &there)); err != nil || here.Ino == there.Ino {
+		space.Close()
+		return nil, errors.Join(err, errors.New("the process has no user namespace of its own"))
+	}
+	return space, nil
+}
+
+// try asks for what the namespace is for, so that a system that allows it in
+// name alone is found out, and then waits.
+const try = "mount --rbind /tmp /tmp && echo allowed && read _"
+
+// create makes a user namespace that lives as long as the file.
+func create() (*os.File, error) {
+	cmd := exec.Command("/bin/sh", "-c", try)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWNET,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	var words strings.Builder
+	cmd.Stderr = &words
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, forbidden(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	space, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", cmd.Process.Pid))
+	in.Close()
+	ended := cmd.Wait()
+	if line != "allowed\n" {
+		if err == nil {
+			space.Close()
+		}
+		return nil, forbidden(errors.Join(ended, errors.New(strings.TrimSpace(words.String()))))
+	}
+	return space, err
+}
+
+// forbidden explains why there is no user namespace with rights.
+func forbidden(cause error) error {
+	return fmt.Errorf("this system does not let users make user namespaces (%s): %s",
+		strings.ReplaceAll(cause.Error(), "\n", ": "), remedy(func(path string) string {
+			text, _ := os.ReadFile(path)
+			return strings.TrimSpace(string(text))
+		}))
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rootlesstest lets root's test run see what an ordinary user sees: it
+// runs tests once more, as a user who has nothing but a directory.
+package rootlesstest
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"diwan.dev/diwan/internal/node/rootless"
+)
+
+// User is the id of the ordinary user and of its group, nobody's.
+const User = 65534
+
+// Home makes a directory that belongs to the User and that is removed after the test.
+func Home(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "diwan-user-") // that of the test is for root alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chown(dir, User, User); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// Command is a program run as the User, with home as $HOME and $TMPDIR. The
+// program is copied into home, for the User may not reach it elsewhere.
+func Command(t testing.TB, home, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	copied := filepath.Join(home, filepath.Base(program))
+	if err := copyFile(copied, program); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), copied, args...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: User, Gid: User}}
+	return cmd
+}
+
+// copyFile copies a program once.
+func copyFile(to, from string) error {
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// Need skips a test that only root can run as another user, and one where
+// user namespaces are not allowed; CI must allow them.
+func Need(t testing.TB) {
+	t.Helper()
+	if !rootless.Root() {
+		t.Skip("this test is of an ordinary user: only root can become one")
+	}
+	cmd := Command(t, Home(t), "/bin/sh", "-c", "unshare --user --map-root-user --net --mount true")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("user namespaces are not allowed: %v: %s", err, out)
+		}
+		t.Skipf("user namespaces are not allowed: %v: %s", err, out)
+	}
+}
+
+// Again runs the tests of this package that match the pattern once more, as the
+// User. Its TestMain calls rootless.Enter.
+func Again(t *testing.T, pattern string) {
+	t.Helper()
+	Need(t)
+	cmd := Command(t, Home(t), os.Args[0], "-test.run", pattern)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}
