@@ -22,6 +22,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // root is the module's directory, seen from this package.
@@ -63,6 +65,7 @@ type server struct {
 	t    testing.TB
 	home string
 	args []string // more arguments of `diwan up`
+	user bool     // run it as an ordinary user, who owns the home
 	cmd  *exec.Cmd
 	log  *lockedBuffer
 }
@@ -78,6 +81,14 @@ func newServer(t testing.TB, args ...string) *server {
 func newServerOn(t testing.TB, home string, args ...string) *server {
 	t.Helper()
 	s := &server{t: t, home: home, args: args}
+	s.begin()
+	return s
+}
+
+// begin starts the process for the time of the test.
+func (s *server) begin() {
+	t := s.t
+	t.Helper()
 	s.start()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -87,7 +98,6 @@ func newServerOn(t testing.TB, home string, args ...string) *server {
 		s.stop()
 		s.noProcessLeft()
 	})
-	return s
 }
 
 // start starts the process and waits until it says that it is ready.
@@ -95,8 +105,14 @@ func (s *server) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
 	s.cmd = exec.Command(binary, append([]string{"up", "--home", s.home}, s.args...)...)
+	if s.user {
+		s.cmd = rootlesstest.Command(s.t, s.home, binary, s.cmd.Args[1:]...)
+	}
 	s.cmd.Stderr = s.log
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if s.cmd.SysProcAttr == nil {
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	s.cmd.SysProcAttr.Setpgid = true
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)

@@ -62,6 +62,9 @@ func (a *app) runKubectl(args []string) error {
 		// Signals are kubectl's own business: no cluster of this process has to be stopped.
 		return a.joinKubectl(home, args)
 	}
+	if err := a.options.enter(); err != nil {
+		return err
+	}
 	ctx, release := interruptible(context.Background())
 	defer release()
 	t, err := a.options.connect(ctx, func(string) {})

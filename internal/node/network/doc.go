@@ -2,7 +2,7 @@
 
 // Package network connects Pods on one machine: addresses, names and Services.
 //
-// # Three ways to run
+// # Ways to run
 //
 // Namespaces (Linux, with the rights of root): each Pod has a network namespace
 // with loopback and one veth to a bridge of this home. Making a namespace takes
@@ -13,6 +13,13 @@
 // a mount: when all of them are gone the kernel removes it with its veth, so a
 // killed node leaves no namespace behind, and a restarted node finds the
 // namespaces of its living Pods through /proc ([Network.Restore]).
+//
+// Namespaces of a user (Linux, in a user namespace; see package rootless): the
+// same, but the bridge has a network namespace beside the machine's, because that
+// may not be changed. This process opens sockets on either side, by
+// [Network].DialContext and Listen, and carries what Pods send to the outside
+// (exit). Programs outside of this process do not reach Pods' addresses. The bridge lives
+// as long as this process or a container, which keeps it open by [Sandbox.Hold].
 //
 // Loopback (Linux without rights): Pods run in the host's network. Each has an
 // own address 127.a.b.c ([Sandbox.Bind]), on which a program must listen if several
@@ -59,6 +66,10 @@
 // program that needs a server on the machine's 127.0.0.1 uses hostNetwork. Pods
 // see the node's address as the client of a Service. On loopback addresses, cluster IPs
 // do not work, and names lead to Pods.
+//
+// In a user namespace a connection to the outside is accepted before the other
+// side is asked: where nobody listens, a Pod sees a connection that is reset. Only TCP
+// and UDP leave the bridge.
 //
 // # Subnets
 //

@@ -239,7 +239,7 @@ func (n *namespaces) Dial(ctx context.Context, podUID string, port uint16) (net.
 }
 
 func (n *namespaces) Dialable(ip netip.Addr) netip.Addr { return ip }
-func (n *namespaces) Shared() error                      { return nil }
+func (n *namespaces) Shared() error                     { return nil }
 func (n *namespaces) HostIP() netip.Addr                { return n.cfg.Plan.Gateway() }
 func (n *namespaces) ClusterIPs() bool                  { return true }
 

@@ -32,7 +32,7 @@ func needNamespaces(t *testing.T) {
 	if os.Getenv("CI") == "true" {
 		t.Fatal(err)
 	}
-	t.Skip("this test needs root or user namespaces: ", err)
+	t.Skip("this test needs root or a user namespace: ", err)
 }
 
 func open(t *testing.T, cfg Config) *namespaces {

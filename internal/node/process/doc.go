@@ -10,7 +10,7 @@
 //
 //	trap : TERM INT …          signals are for the program
 //	echo $$ >&3                line 1 of the run file: the process group
-//	(exec "$@") 3>&-           the program; it does not get the run file
+//	(exec "$@") 3>&- 5>&-      the program; it does not get the run file
 //	echo $? >&3                line 2 of the run file: the exit code
 //
 // So the exit code does not depend on the node's life. File 3, the run file, is
@@ -27,16 +27,20 @@
 //
 // # Surroundings
 //
-// As root on Linux a run gets its own mount and host name namespaces and joins
+// As root on Linux, or as an ordinary user in a user namespace (package
+// rootless), a run gets its own mount and host name namespaces and joins
 // its Pod's network namespace. No helper program is needed: a thread of this
 // process changes its own surroundings, forks from there, and ends. The root
 // directory stays the host's. A mount target that does not exist on the host is
 // created there, empty; such directories are remembered, and removed when the
-// runtime is closed with no run left.
+// runtime is closed with no run left. Where this process may not create it, the
+// run sees a directory of its own in place of the deepest one that exists, with
+// the same content.
 //
-// Without root, volumes appear at their targets where the system allows user
-// namespaces (the program then sees itself as root), and otherwise nowhere:
-// [Runtime.Mounts] tells.
+// A user's run is in one more user namespace, in which it is the user: it has no
+// rights over the namespaces around it.
+//
+// Elsewhere volumes appear nowhere: [Runtime.Mounts] tells.
 //
 // # Membership
 //

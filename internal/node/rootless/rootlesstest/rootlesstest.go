@@ -40,7 +40,7 @@ func Command(t testing.TB, home, program string, args ...string) *exec.Cmd {
 	if err := copyFile(copied, program); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), copied, args...)
+	cmd := exec.Command(copied, args...)
 	cmd.Dir = home
 	cmd.Env = append(os.Environ(), "HOME="+home, "TMPDIR="+home)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: User, Gid: User}}
