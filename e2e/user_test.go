@@ -27,10 +27,10 @@ func TestOrdinaryUser(t *testing.T) {
 	s := &server{t: t, home: home, user: true}
 	s.begin()
 
-	s.prints(t, "run", "e2e/testdata/user/ring.yaml")
+	s.gives(t, "run", "e2e/testdata/user/ring.yaml")
 	for i := range 3 {
 		want := fmt.Sprintf("heard 0 1 2 as %d\n", rootlesstest.User)
-		if got := s.prints(t, "kubectl", "logs", "ring-worker-"+strconv.Itoa(i)); got != want {
+		if got := s.gives(t, "kubectl", "logs", "ring-worker-"+strconv.Itoa(i)); got != want {
 			t.Errorf("worker %d says %q, want %q", i, got, want)
 		}
 	}
@@ -46,34 +46,34 @@ func TestOrdinaryUser(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.prints(t, "kubectl", "apply", "-f", file)
-	s.prints(t, "kubectl", "wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", "pod/surroundings")
-	if got, want := s.prints(t, "kubectl", "logs", "surroundings"), fmt.Sprintf("the machine\nTrue\n['made'] %d\n", rootlesstest.User); got != want {
+	s.gives(t, "kubectl", "apply", "-f", file)
+	s.gives(t, "kubectl", "wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", "pod/surroundings")
+	if got, want := s.gives(t, "kubectl", "logs", "surroundings"), fmt.Sprintf("the machine\nTrue\n['made'] %d\n", rootlesstest.User); got != want {
 		t.Errorf("the Pod sees %q, want %q", got, want)
 	}
 
-	s.prints(t, "kubectl", "apply", "-f", "e2e/testdata/user/server.yaml")
-	s.prints(t, "kubectl", "wait", "--for=condition=Ready", "--timeout=60s", "pod/server")
+	s.gives(t, "kubectl", "apply", "-f", "e2e/testdata/user/server.yaml")
+	s.gives(t, "kubectl", "wait", "--for=condition=Ready", "--timeout=60s", "pod/server")
 	const page = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:80/').read().decode())"
-	before := s.prints(t, "kubectl", "exec", "server", "--", "python3", "-c", page)
+	before := s.gives(t, "kubectl", "exec", "server", "--", "python3", "-c", page)
 	s.kill()
 	s.start()
-	s.prints(t, "kubectl", "wait", "--for=condition=Ready", "--timeout=60s", "pod/server")
-	if after := s.prints(t, "kubectl", "exec", "server", "--", "python3", "-c", page); after != before || !strings.HasPrefix(after, "served by ") {
+	s.gives(t, "kubectl", "wait", "--for=condition=Ready", "--timeout=60s", "pod/server")
+	if after := s.gives(t, "kubectl", "exec", "server", "--", "python3", "-c", page); after != before || !strings.HasPrefix(after, "served by ") {
 		t.Errorf("the server said %q before the kill and %q after it", before, after)
 	}
-	ip := s.prints(t, "kubectl", "get", "pod", "server", "-o", "jsonpath={.status.podIP}")
+	ip := s.gives(t, "kubectl", "get", "pod", "server", "-o", "jsonpath={.status.podIP}")
 	call := strings.ReplaceAll(page, "127.0.0.1", ip)
-	s.prints(t, "kubectl", "run", "caller", "--image=none", "--restart=Never", "--command", "--", "python3", "-c", call)
-	s.prints(t, "kubectl", "wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", "pod/caller")
-	if got := s.prints(t, "kubectl", "logs", "caller"); got != before {
+	s.gives(t, "kubectl", "run", "caller", "--image=none", "--restart=Never", "--command", "--", "python3", "-c", call)
+	s.gives(t, "kubectl", "wait", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s", "pod/caller")
+	if got := s.gives(t, "kubectl", "logs", "caller"); got != before {
 		t.Errorf("a new Pod hears %q of the one from before the kill, want %q", got, before)
 	}
-	s.prints(t, "kubectl", "delete", "pod", "server", "--grace-period=1")
+	s.gives(t, "kubectl", "delete", "pod", "server", "--grace-period=1")
 }
 
-// prints runs a command that succeeds, and returns what it printed.
-func (s *server) prints(t *testing.T, args ...string) string {
+// gives runs a command that succeeds, and returns what it printed.
+func (s *server) gives(t *testing.T, args ...string) string {
 	t.Helper()
 	begin := time.Now()
 	out, errs, code := s.diwan(args...)

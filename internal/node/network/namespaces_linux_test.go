@@ -160,7 +160,18 @@ func (p *program) line(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	switch os.Getenv("DIWAN_TEST_ROLE") {
-	case "greet": // listen on an address, greet each caller, until stdin ends
+	case "own": // see there
+		var living []int
+		if len(os.Args) > 2 {
+			living = append(living, parse(os.Args[2]))
+		}
+		err := rootless.Enter(living)
+		if err == nil {
+			err = hold(os.Args[1], os.Args[2:])
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	case "greet", "stay": // listen on an address, greet each caller, until stdin ends, or a signal
 		l, err := net.Listen("tcp", os.Args[1])
 		if err != nil {
 			fmt.Println(err)
@@ -177,6 +188,9 @@ func TestMain(m *testing.M) {
 				c.Close()
 			}
 		}()
+		if os.Getenv("DIWAN_TEST_ROLE") == "stay" {
+			select {}
+		}
 		io.Copy(io.Discard, os.Stdin)
 	case "call": // connect to an address and print what it says
 		fmt.Println(call(machine{}, os.Args[1]))
