@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMPI runs MPIJobs of v2beta1, and a TrainJob on a runtime of MPI, by the
+// machine's mpirun: the launchers reach the workers by ssh, which no image has.
+func TestMPI(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("the manifests run as user 1000: run as root")
+	}
+	needsMPI(t, "mpijob")
+	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
+	s := newServer(t)
+	s.mapped(t, "diwan.dev/examples/training", "--path", filepath.Dir(python))
+	for _, image := range []string{"mpioperator/mpi-pi", "mpioperator/openmpi"} {
+		s.mapped(t, image, "--file", "/home/mpiuser/pi="+abs(t, "testdata/mpi/pi"))
+	}
+	t.Run("parts", func(t *testing.T) {
+		t.Run("pi", func(t *testing.T) {
+			t.Parallel()
+			s.estimatesPi(t)
+		})
+		t.Run("mpijob-v2beta1.yaml", func(t *testing.T) {
+			t.Parallel()
+			s.trains(t, "mpijob-v2beta1.yaml", "job/mpi-digits-ssh-launcher", 0.93)
+		})
+		t.Run("tune-mpi.yaml", func(t *testing.T) {
+			t.Parallel()
+			s.succeeds(t, root+"/examples/training/tune-mpi.yaml")
+		})
+		t.Run("trainjob", func(t *testing.T) {
+			t.Parallel()
+			if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/trainjob.yaml")); code != 0 {
+				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+			}
+			log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=pi-nodes,jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
+			isPi(t, log, "pi-nodes-launcher-0-0", "pi-nodes-node-0-0")
+		})
+		t.Run("others", func(t *testing.T) {
+			t.Parallel()
+			s.restsAndFails(t)
+		})
+	})
+}
+
+var estimate = regexp.MustCompile(`pi is approximately 3\.1[34]`)
+
+// isPi wants an estimate by one process on each host.
+func isPi(t *testing.T, log string, hosts ...string) {
+	t.Helper()
+	for i, host := range hosts {
+		if want := fmt.Sprintf("rank %d of %d on %s", i, len(hosts), host); !strings.Contains(log, want) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
+	}
+	if !estimate.MatchString(log) {
+		t.Errorf("the log has no good estimate:\n%s", log)
+	}
+}
+
+// estimatesPi runs the MPI operator's example, and looks at what is there then.
+func (s *server) estimatesPi(t *testing.T) {
+	if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/pi.yaml")); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	isPi(t, s.kubectl(t, "logs", "job/pi-launcher"), "pi-worker-0", "pi-worker-1")
+	for what, want := range map[string]string{
+		"mpijobs.v2beta1.kubeflow.org/pi {.apiVersion} {.spec.mpiImplementation} {.spec.launcherCreationPolicy}":                            "kubeflow.org/v2beta1 OpenMPI AtStartup",
+		"mpijobs.v1.kubeflow.org/pi {.apiVersion} {.spec.mpiImplementation} {.spec.sshAuthMountPath}":                                       "kubeflow.org/v1 OpenMPI /home/mpiuser/.ssh",
+		"mpijobs/pi {range .status.conditions[*]}{.type}={.status}/{.reason} {end}":                                                         "Created=True/MPIJobCreated Running=False/MPIJobRunning Succeeded=True/MPIJobSucceeded",
+		"mpijobs/pi {.status.replicaStatuses.Launcher.succeeded} {.status.replicaStatuses.Worker}":                                          "1 {}",
+		"jobs/pi-launcher {.spec.podReplacementPolicy} {.spec.ttlSecondsAfterFinished} {.spec.template.spec.hostname}":                      "Failed 60 pi-launcher",
+		"secrets/pi-ssh {.type} {.metadata.ownerReferences[0].apiVersion} {.metadata.ownerReferences[0].kind}":                              "kubernetes.io/ssh-auth kubeflow.org/v2beta1 MPIJob",
+		"services/pi {.spec.clusterIP} {.spec.selector.training\\.kubeflow\\.org/job-name}":                                                 "None pi",
+		"configmaps/pi-config {.data.hostfile}":                                                                                             "pi-worker-0.pi.default.svc slots=1\npi-worker-1.pi.default.svc slots=1",
+		"pods -l=training.kubeflow.org/job-name=pi {.items[*].metadata.labels.training\\.kubeflow\\.org/job-role} {.items[*].status.phase}": "launcher Succeeded",
+	} {
+		words := strings.Fields(what)
+		at := strings.Index(what, "{")
+		args := append([]string{"get"}, strings.Fields(what[:at])...)
+		if got := strings.TrimSpace(s.kubectl(t, append(args, "-o", "jsonpath="+what[at:])...)); got != want {
+			t.Errorf("%s is %q, want %q", words[0], got, want)
+		}
+	}
+}
+
+// restsAndFails resumes a job that was created suspended, fails another, and
+// changes one in the version that it is not of.
+func (s *server) restsAndFails(t *testing.T) {
+	s.kubectl(t, "apply", "-f", abs(t, "testdata/mpi/others.yaml"))
+	status := func(job string) string {
+		return s.kubectl(t, "get", "mpijobs.v2beta1.kubeflow.org/"+job, "-o", "jsonpath={range .status.conditions[*]}{.type}={.status}/{.reason} {end}")
+	}
+	s.kubectl(t, "wait", "--for=condition=Failed", "--timeout=60s", "mpijob/malformed")
+	if got := status("malformed"); !strings.Contains(got, "Failed=True/BackoffLimitExceeded") {
+		t.Errorf("the job whose launcher fails says %s", got)
+	}
+	s.kubectl(t, "wait", "--for=condition=Suspended", "--timeout=60s", "mpijob/resting")
+	eventually(t, time.Minute, func() error {
+		suspended, _, code := s.diwan("kubectl", "get", "job/resting-launcher", "-o", "jsonpath={.spec.suspend}")
+		if pods := s.kubectl(t, "get", "pods", "-l", "training.kubeflow.org/job-name=resting", "-o", "name"); code != 0 || suspended != "true" || pods != "" {
+			return fmt.Errorf("its Job is suspended: %s; its Pods are %q", suspended, pods)
+		}
+		return nil
+	})
+	s.kubectl(t, "patch", "mpijobs.v2beta1.kubeflow.org/resting", "--type=merge", "-p", `{"spec":{"runPolicy":{"suspend":false}}}`)
+	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=120s", "mpijob/resting")
+	if got, want := status("resting"), "Suspended=False/MPIJobResumed"; !strings.Contains(got, want) {
+		t.Errorf("the job that was resumed says %s, want %s", got, want)
+	}
+	isPi(t, s.kubectl(t, "logs", "job/resting-launcher"), "resting-launcher", "resting-worker-0")
+
+	s.kubectl(t, "label", "mpijobs.v1.kubeflow.org/resting", "by=v1")
+	s.kubectl(t, "label", "mpijobs.v2beta1.kubeflow.org/resting", "by-too=v2beta1")
+	if got := s.kubectl(t, "get", "mpijobs.v1.kubeflow.org/earlier", "-o", "jsonpath={.spec.mpiImplementation}"); got != "" {
+		t.Errorf("a job of v1 names the implementation %q", got)
+	}
+	_, stderr, code := s.diwan("kubectl", "patch", "mpijobs.v2beta1.kubeflow.org/earlier", "--type=merge", "-p", `{"spec":{"slotsPerWorker":2}}`)
+	if code == 0 || !strings.Contains(stderr, "this MPIJob is one of v1, not of v2beta1") {
+		t.Errorf("a job of v1 changed as one of v2beta1 gives %q", stderr)
+	}
+	s.kubectl(t, "delete", "mpijobs.v2beta1.kubeflow.org/resting", "mpijobs.v1.kubeflow.org/earlier", "--timeout=60s")
+	eventually(t, time.Minute, func() error {
+		if left := s.kubectl(t, "get", "jobs,pods,services,configmaps,secrets", "-o", "name"); strings.Contains(left, "resting") {
+			return fmt.Errorf("of a job that was deleted there is still\n%s", left)
+		}
+		return nil
+	})
+}
