@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // Training jobs at once, and the replicas of each.
@@ -46,7 +48,7 @@ func measureJobs(ctx context.Context) (string, error) {
 		requests = append(requests, []string{name, fmt.Sprintf("%.1f", counts[0][name]), fmt.Sprintf("%.1f", counts[1][name])})
 	}
 	return fmt.Sprintf("%d PyTorchJobs of %d replicas, created at once by 16 clients, on %d hollow nodes.\n\n", jobs, jobReplicas, floorNodes) +
-		table(rows) + "\n" + table(requests) + "\nOf them one creates the job, and one for each Pod is the node's report that it runs.\n", nil
+		markdown.Table(rows) + "\n" + markdown.Table(requests) + "\nOf them one creates the job, and one for each Pod is the node's report that it runs.\n", nil
 }
 
 // setting reads a number from the environment, for a smaller measurement.

@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"diwan.dev/diwan/bench/markdown"
 )
 
 // largeReplicas is how many replicas a large job has.
@@ -37,8 +39,8 @@ func measureLarge(ctx context.Context) (string, error) {
 	for _, name := range names(counts...) {
 		requests = append(requests, []string{name, fmt.Sprintf("%.0f", counts[0][name]), fmt.Sprintf("%.0f", counts[1][name])})
 	}
-	return fmt.Sprintf("One job of %d replicas on %d hollow nodes.\n\n", replicas, floorNodes) + table(rows) +
-		"\nUntil all ran, the nodes' own with them:\n\n" + table(requests), nil
+	return fmt.Sprintf("One job of %d replicas on %d hollow nodes.\n\n", replicas, floorNodes) + markdown.Table(rows) +
+		"\nUntil all ran, the nodes' own with them:\n\n" + markdown.Table(requests), nil
 }
 
 // runLarge runs one job, and takes a replica away.
