@@ -76,8 +76,8 @@ type Spec struct {
 	Hostname string `json:"hostname,omitempty"`
 	// Netns is the network namespace's path; "" is the node's own.
 	Netns string `json:"netns,omitempty"`
-	// Hold is a path that is kept open, as file network.HoldFile, for as long as the run
-	// lives; "" is none.
+	// Hold is a path that is kept open, as file 5 of the shim, for as long as the
+	// run lives; "" is none.
 	Hold string `json:"hold,omitempty"`
 	// User is nil for the node's own user.
 	User *User `json:"user,omitempty"`
