@@ -19,7 +19,7 @@ func TestMPI(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the manifests run as user 1000: run as root")
 	}
-	needsMPI(t, "mpijob")
+	needs(t, "mpirun", "mpi")
 	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
 	s := newServer(t)
 	s.mapped(t, "diwan.dev/examples/training", "--path", filepath.Dir(python))
