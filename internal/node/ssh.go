@@ -3,7 +3,6 @@
 package node
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -12,6 +11,7 @@ import (
 	"diwan.dev/diwan/internal/node/container"
 	"diwan.dev/diwan/internal/node/image"
 	"diwan.dev/diwan/internal/node/network"
+	"diwan.dev/diwan/internal/node/rootless"
 	"diwan.dev/diwan/internal/podssh"
 )
 
@@ -27,7 +27,7 @@ func (w *worker) giveSSH(pod *corev1.Pod, c *corev1.Container, spec *container.S
 		return img, nil
 	}
 	programs := filepath.Join(w.node.cfg.Dir, "ssh")
-	if w.runtime.Mounts() && os.Geteuid() == 0 {
+	if w.runtime.Mounts() && rootless.Root() {
 		programs = sshPrograms
 		for _, name := range podssh.Programs() {
 			spec.Mounts = append(spec.Mounts, container.Mount{Source: self, Target: filepath.Join(programs, name), ReadOnly: true})
