@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +37,9 @@ type membership struct {
 	leave    chan struct{}
 	sends    sync.WaitGroup
 	sending  chan struct{} // one token for each message that may be under way
+
+	mu     sync.Mutex
+	living map[string]elastic.Member // whom gossip holds to be alive, by their IDs
 }
 
 // roll is who may be alive, asked for while a view held.
@@ -56,6 +61,7 @@ func newMembership(config Config, self elastic.Member, publish func(State)) (*me
 		config: config, self: self, publish: publish,
 		received: make(chan agreement.Message, 1024), refused: make(chan string, 64), changed: make(chan struct{}, 1),
 		broken: make(chan elastic.View, 1), rolls: make(chan roll), leave: make(chan struct{}), sending: make(chan struct{}, 64),
+		living: map[string]elastic.Member{},
 	}
 	host, port, err := splitAddress(config.Gossip)
 	if err != nil {
@@ -176,16 +182,12 @@ func stateOf(view elastic.View, id string, minimum int, blocked bool) State {
 	return s
 }
 
-// alive are the members that gossip holds to be alive.
+// alive are the members that gossip holds to be alive. What memberlist returns
+// of them is its own, which it goes on to change.
 func (m *membership) alive() []elastic.Member {
-	var members []elastic.Member
-	for _, node := range m.gossip.Members() {
-		var member elastic.Member
-		if json.Unmarshal(node.Meta, &member) == nil && member.Validate() == nil && member.ID == node.Name {
-			members = append(members, member)
-		}
-	}
-	return members
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.living))
 }
 
 // seek looks for other agents, all the time, because whoever is cut off for long is forgotten by gossip.
@@ -296,14 +298,29 @@ func (delegate) LocalState(bool) []byte { return nil }
 // MergeRemoteState ignores the state of others.
 func (delegate) MergeRemoteState([]byte, bool) {}
 
-// NotifyJoin, NotifyLeave and NotifyUpdate say that somebody came, went or changed.
-func (d delegate) NotifyJoin(*memberlist.Node) { d.notice() }
+// NotifyJoin says that somebody came.
+func (d delegate) NotifyJoin(node *memberlist.Node) {
+	var member elastic.Member
+	known := json.Unmarshal(node.Meta, &member) == nil && member.Validate() == nil && member.ID == node.Name
+	d.mu.Lock()
+	delete(d.living, node.Name)
+	if known {
+		d.living[node.Name] = member
+	}
+	d.mu.Unlock()
+	d.notice()
+}
 
 // NotifyLeave says that somebody went.
-func (d delegate) NotifyLeave(*memberlist.Node) { d.notice() }
+func (d delegate) NotifyLeave(node *memberlist.Node) {
+	d.mu.Lock()
+	delete(d.living, node.Name)
+	d.mu.Unlock()
+	d.notice()
+}
 
 // NotifyUpdate says that somebody changed.
-func (d delegate) NotifyUpdate(*memberlist.Node) { d.notice() }
+func (d delegate) NotifyUpdate(node *memberlist.Node) { d.NotifyJoin(node) }
 
 func (m *membership) notice() {
 	select {
