@@ -38,12 +38,27 @@ Where no local cluster runs, one runs for as long as the command does.`,
 		DisableFlagParsing: true,
 		ValidArgsFunction:  a.completeKubectl,
 		RunE: func(_ *cobra.Command, args []string) error {
+			args = a.options.takeHome(args)
 			if a.options.namespace != "" {
 				args = append([]string{"--namespace", a.options.namespace}, args...)
 			}
 			return a.runKubectl(args)
 		},
 	}
+}
+
+// takeHome takes --home off the front of kubectl's arguments, where many write it: kubectl has no
+// such flag.
+func (o *options) takeHome(args []string) []string {
+	if len(args) > 1 && args[0] == "--home" {
+		o.home = args[1]
+		return args[2:]
+	}
+	if len(args) > 0 && strings.HasPrefix(args[0], "--home=") {
+		o.home = strings.TrimPrefix(args[0], "--home=")
+		return args[1:]
+	}
+	return args
 }
 
 // runKubectl runs kubectl with its own arguments.
