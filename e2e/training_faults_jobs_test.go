@@ -69,7 +69,7 @@ type faultyJob struct {
 
 // inPlace reports whether the kubelet restarts the leader's container itself.
 func (j *faultyJob) inPlace() bool {
-	return j.kind != "TrainJob" && j.scope == "Replica" && (j.policy == "OnFailure" || j.policy == "Always")
+	return j.kind != "TrainJob" && j.scope == "Replica" && j.policy == "OnFailure"
 }
 
 // newFaultyJob draws the i-th job: kinds and forms come in turn, the rest by
@@ -86,6 +86,9 @@ func newFaultyJob(i int, random *rand.Rand, diary string) *faultyJob {
 	switch (i/len(kinds) + i) % 8 { // each kind meets each form
 	case 0: // fails, and is retried
 		j.policy, j.codes, j.sturdy = retrying[random.IntN(3)], []int{137, 255}[:1+random.IntN(2)], true
+		if j.policy == "Always" {
+			j.scope = "Job" // else kubelet restarts the leader when it has succeeded, too
+		}
 	case 1: // fails too often
 		j.limit = random.IntN(3)
 		j.codes, j.want = []int{137, 137, 137, 137}, "Failed"

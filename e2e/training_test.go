@@ -24,7 +24,7 @@ func TestTrainingJobs(t *testing.T) {
 	}
 	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
 	sdk := sdks(t)
-	s := newServer(t)
+	s := newServer(t, "--cpus", "16") // jobs that hold places for others must not wait for each other
 	s.mapped(t, "diwan.dev/examples/training", "--path", filepath.Dir(python))
 	s.mapped(t, "docker.io/pytorch/pytorch", append([]string{"--path", filepath.Dir(sdk)}, debianTorch...)...)
 	s.mapped(t, "docker.io/tensorflow/tensorflow", "--path", filepath.Dir(sdk))
