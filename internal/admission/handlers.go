@@ -91,6 +91,7 @@ func (c Config) validateExperiment(ctx context.Context, req ctrladmission.Reques
 		if _, err := decode(req.OldObject.Raw, old); err != nil {
 			return unreadable(err, field.NewPath("spec", "trialTemplate", "trialSpec"))
 		}
+		old.SetDefaults() // which one lacks that was created while no webhook was asked
 		if equality.Semantic.DeepEqual(e.Spec, old.Spec) {
 			return ctrladmission.Allowed("")
 		}

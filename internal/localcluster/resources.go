@@ -25,11 +25,6 @@ const contentHash = "diwan.dev/content-hash"
 // installResources makes sure of what a cluster has before its users come:
 // our kinds, the namespace of Kubeflow's examples, a storage class, and others.
 func installResources(ctx context.Context, c client.Client, definitions []*apiextensionsv1.CustomResourceDefinition, others ...client.Object) error {
-	for _, definition := range definitions {
-		if err := install(ctx, c, definition); err != nil {
-			return err
-		}
-	}
 	kubeflow := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   "kubeflow",
 		Labels: map[string]string{"katib.kubeflow.org/metrics-collector-injection": "enabled"},
@@ -39,6 +34,12 @@ func installResources(ctx context.Context, c client.Client, definitions []*apiex
 	}
 	for _, other := range append(others, storageClass()) {
 		if err := install(ctx, c, other); err != nil {
+			return err
+		}
+	}
+	// After the webhooks, so that nothing is created without being asked about.
+	for _, definition := range definitions {
+		if err := install(ctx, c, definition); err != nil {
 			return err
 		}
 	}
