@@ -94,7 +94,7 @@ func (f *floor) bound(job string) int {
 	f.t.Helper()
 	n := 0
 	for _, p := range f.pods(job) {
-		if p.Spec.NodeName != "" && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded {
+		if p.Spec.NodeName != "" && p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 			n++
 		}
 	}
