@@ -125,6 +125,7 @@ func serve(ctx context.Context, f nodeFlags, cfg node.Config, factory informers.
 	if err != nil {
 		return err
 	}
+	cfg.Log.Info("The node begins", "name", cfg.NodeName, "port", cfg.Port)
 	calls, err := answers(f, n)
 	if err != nil {
 		return err
