@@ -216,16 +216,6 @@ func (o *ordeal) end(within time.Duration) {
 	}
 }
 
-// get returns a job.
-func (o *ordeal) get(j *faultyJob) *unstructured.Unstructured {
-	o.t.Helper()
-	object, err := o.client().Resource(j.version).Namespace(faulty).Get(o.t.Context(), j.name, metav1.GetOptions{})
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return object
-}
-
 // settled says what is not yet, or not, as it must be with a job.
 func (o *ordeal) settled(j *faultyJob) error {
 	object, err := o.client().Resource(j.version).Namespace(faulty).Get(o.t.Context(), j.name, metav1.GetOptions{})
