@@ -295,9 +295,9 @@ func TestChart(t *testing.T) {
 	t.Run("examples", f.testExamples)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
+	t.Run("permissions", f.testPermissions) // before an API server begins again, which knows no roles for a moment
 	t.Run("kills", f.testKills)
 	t.Run("upgrade", f.testUpgrade)
-	t.Run("permissions", f.testPermissions)
 	t.Run("uninstall", f.testUninstall)
 	t.Run("manifests", f.testManifests)
 	t.Run("elsewhere", f.testElsewhere)
