@@ -25,7 +25,7 @@ func TestTrainingOperatorExamples(t *testing.T) {
 	for _, image := range []string{"jaxjob-dist-spmd-mnist", "pytorch-dist-sendrecv-test", "tf-dist-mnist-test", "xgboost-dist-iris", "xgboost-dist-rabit-test", "lightgbm-dist-py-test"} {
 		s.mapped(t, "ghcr.io/kubeflow/training-v1/"+image, "--path", path, "--command", "python3", "--", program)
 	}
-	s.mapped(t, "ghcr.io/kubeflow/training-v1/jaxjob-simple", "--path", path, "--file", "/work/train.py="+program, "--workdir", "/work")
+	s.mapped(t, "ghcr.io/kubeflow/training-v1/jaxjob-simple", "--path", path, "--file", "/opt/jax/train.py="+program, "--workdir", "/opt/jax")
 	s.mapped(t, "ghcr.io/kubeflow/training-v1/tf-mnist-with-summaries", "--path", path, "--file", "/var/tf_mnist/mnist_with_summaries.py="+program)
 	s.mapped(t, "docker.io/kubeflowkatib/pytorch-mnist", "--path", path, "--file", "/opt/pytorch-mnist/mnist.py="+program)
 	s.mapped(t, "horovod/horovod", "--path", path, "--file", "/horovod/examples/tensorflow2/tensorflow2_mnist.py="+program)
