@@ -18,18 +18,20 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"diwan.dev/diwan/internal/freeport"
 )
 
 // fleet is the workers of one job, each a process group of its own.
 type fleet struct {
-	bench   *bench
-	name    string
-	kind    string // how workers are started: ring, gloo, torchrun, …
-	options []string
-	port    string // of torchrun's rendezvous
-	workers map[string]*worker
-	seeds   []string
-	next    int
+	bench      *bench
+	name       string
+	kind       string // how workers are started: ring, gloo, torchrun, …
+	options    []string
+	rendezvous string // of torchrun
+	workers    map[string]*worker
+	seeds      []string
+	next       int
 
 	mu       sync.Mutex
 	progress []progress
@@ -48,17 +50,8 @@ type progress struct {
 }
 
 func (b *bench) newFleet(name, kind string, options ...string) (*fleet, error) {
-	port, err := freePort()
-	return &fleet{bench: b, name: name, kind: kind, options: options, port: port, workers: map[string]*worker{}}, err
-}
-
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port), nil
+	rendezvous, err := freeport.Address()
+	return &fleet{bench: b, name: name, kind: kind, options: options, rendezvous: rendezvous, workers: map[string]*worker{}}, err
 }
 
 // add starts a worker.
@@ -98,20 +91,20 @@ func (f *fleet) add() error {
 
 // command is how a worker is started.
 func (f *fleet) command(name string) ([]string, error) {
-	port, err := freePort()
+	gossip, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}
 	script := append([]string{filepath.Join(f.bench.source, "bench", "elastic", "worker.py")}, f.options...)
-	agent := []string{f.bench.agent, "agent", "--job", f.name, "--name", name, "--founder", "w0", "--gossip", "127.0.0.1:" + port}
+	agent := []string{f.bench.agent, "agent", "--job", f.name, "--name", name, "--founder", "w0", "--gossip", gossip}
 	if len(f.seeds) > 0 {
 		agent = append(agent, "--seed", strings.Join(f.seeds, ","))
 	}
-	f.seeds = append(f.seeds, "127.0.0.1:"+port)
+	f.seeds = append(f.seeds, gossip)
 	torchrun := []string{"--nnodes", "1:8", "--nproc_per_node", "1", "--max_restarts", "100", "--rdzv_id", f.name}
 	switch f.kind {
 	case "torchrun", "torchrun-hasty":
-		rendezvous := []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:" + f.port}
+		rendezvous := []string{"--rdzv_backend", "c10d", "--rdzv_endpoint", f.rendezvous}
 		if f.kind == "torchrun-hasty" {
 			rendezvous = append(rendezvous, "--rdzv_conf", "last_call_timeout=1")
 		}
@@ -206,7 +199,7 @@ func (f *fleet) awaitSize(size int, after time.Time, limit time.Duration) error 
 // listens waits until the first of torchrun's agents serves the rendezvous.
 func (f *fleet) listens(limit time.Duration) error {
 	for deadline := time.Now().Add(limit); time.Now().Before(deadline); {
-		if conn, err := net.Dial("tcp", "127.0.0.1:"+f.port); err == nil {
+		if conn, err := net.Dial("tcp", f.rendezvous); err == nil {
 			return conn.Close()
 		}
 		if err := f.bench.sleep(100 * time.Millisecond); err != nil {

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"diwan.dev/diwan/elastic"
+	"diwan.dev/diwan/internal/freeport"
 )
 
 // TestMain lets the test binary run as an agent, so that tests can kill and stop agents as processes.
@@ -88,27 +89,11 @@ type peer struct {
 }
 
 func newTeam(t *testing.T, edit func(*agentOptions)) *team {
-	return &team{t: t, dir: t.TempDir(), seed: freeAddress(t), edit: edit, peers: map[string]*peer{}}
-}
-
-// freeAddress is a port that is free for TCP and UDP now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for range 20 {
-		tcp, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		address := tcp.Addr().String()
-		udp, err := net.ListenPacket("udp", address)
-		tcp.Close()
-		if err == nil {
-			udp.Close()
-			return address
-		}
+	seed, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("no port is free for TCP and UDP")
-	return ""
+	return &team{t: t, dir: t.TempDir(), seed: seed, edit: edit, peers: map[string]*peer{}}
 }
 
 // start runs an agent and attaches a worker to it. w0 founds.

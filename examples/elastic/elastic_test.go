@@ -10,7 +10,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"diwan.dev/diwan/internal/elasticcmd"
+	"diwan.dev/diwan/internal/freeport"
 )
 
 // TestMain lets the test binary be the agent.
@@ -55,20 +55,13 @@ func newJob(t *testing.T, samples int, program ...string) *job {
 	return &job{t: t, dir: t.TempDir(), program: program, samples: strconv.Itoa(samples), workers: map[string]*exec.Cmd{}}
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // start runs a worker. w0 founds; those that started before are the seeds.
 func (j *job) start(name string) *exec.Cmd {
 	j.t.Helper()
-	gossip := freeAddress(j.t)
+	gossip, err := freeport.Address()
+	if err != nil {
+		j.t.Fatal(err)
+	}
 	args := []string{"agent", "--job", "digits", "--name", name, "--founder", "w0", "--gossip", gossip}
 	if len(j.seeds) > 0 {
 		args = append(args, "--seed", strings.Join(j.seeds, ","))
