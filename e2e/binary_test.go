@@ -162,6 +162,30 @@ func (s *server) stop() {
 	}
 }
 
+// part is a test that runs beside others on one server.
+type part func(name string, test func(*testing.T, *server))
+
+// parts runs tests on the server, four at a time, and waits for them. They run in the place that t holds among the
+// package's parallel tests. Had they called t.Parallel, t would have given it up: every other test would start its
+// server, and keep it, before the parts of the first had their turn.
+func (s *server) parts(t *testing.T, list func(part)) {
+	t.Helper()
+	places := make(chan struct{}, 4)
+	var running sync.WaitGroup
+	defer running.Wait()
+	list(func(name string, test func(*testing.T, *server)) {
+		running.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			t.Run(name, func(t *testing.T) {
+				own := *s
+				own.t = t
+				test(t, &own)
+			})
+		})
+	})
+}
+
 // alive fails the test when the server ended.
 func (s *server) alive() {
 	s.t.Helper()

@@ -28,20 +28,13 @@ var (
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	t.Run("parts", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *server){
-			"claims":      testClaims,
-			"quota":       testQuota,
-			"credentials": testCredentials,
-			"services":    testServices,
-			"deployment":  testDeployment,
-			"elastic":     testElastic,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, s)
-			})
-		}
+	s.parts(t, func(part part) {
+		part("claims", testClaims)
+		part("quota", testQuota)
+		part("credentials", testCredentials)
+		part("services", testServices)
+		part("deployment", testDeployment)
+		part("elastic", testElastic)
 	})
 }
 

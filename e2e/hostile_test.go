@@ -130,8 +130,7 @@ func TestHostileManifests(t *testing.T) {
 	if err := bystander.create(s); err != nil {
 		t.Fatal(err)
 	}
-	t.Run("manifests", func(t *testing.T) {
-		gate := make(chan struct{}, 8)
+	s.parts(t, func(part part) {
 		number := 0
 		for name, h := range hostiles {
 			number++
@@ -139,10 +138,7 @@ func TestHostileManifests(t *testing.T) {
 				continue
 			}
 			h.shape = h.filled(fmt.Sprintf("hostile-%d", number))
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				gate <- struct{}{}
-				defer func() { <-gate }()
+			part(name, func(t *testing.T, s *server) {
 				manifest := h.manifest()
 				if h.edit != nil {
 					edited := h.edit(manifest)
@@ -162,10 +158,7 @@ func TestHostileManifests(t *testing.T) {
 		seed := rand.Uint64()
 		t.Logf("random manifests come from seed %d", seed)
 		for i := number; i < hostileManifests; i++ {
-			t.Run(fmt.Sprintf("random %d of seed %d", i, seed), func(t *testing.T) {
-				t.Parallel()
-				gate <- struct{}{}
-				defer func() { <-gate }()
+			part(fmt.Sprintf("random %d of seed %d", i, seed), func(t *testing.T, s *server) {
 				random := rand.New(rand.NewPCG(seed, uint64(i)))
 				manifest := mutate(t, random, shape{}.filled(fmt.Sprintf("random-%d", i)).manifest())
 				if _, err := s.answer(t, manifest); err != nil {

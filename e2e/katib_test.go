@@ -46,11 +46,10 @@ func TestKatibExamples(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("found %d examples (%v)", len(files), err)
 	}
-	t.Run("jobs", func(t *testing.T) {
+	s.parts(t, func(part part) {
 		for _, file := range files {
 			name := filepath.Base(file)
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
+			part(name, func(t *testing.T, s *server) {
 				if why, ok := unmapped[name]; ok {
 					if _, stderr, code := s.diwan("kubectl", "create", "-f", abs(t, file)); code != 0 {
 						t.Errorf("kubectl create -f %s (%s): exit code %d\n%s", name, why, code, stderr)

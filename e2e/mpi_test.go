@@ -26,29 +26,24 @@ func TestMPI(t *testing.T) {
 	for _, image := range []string{"mpioperator/mpi-pi", "mpioperator/openmpi"} {
 		s.mapped(t, image, "--file", "/home/mpiuser/pi="+abs(t, "testdata/mpi/pi"))
 	}
-	t.Run("parts", func(t *testing.T) {
-		t.Run("pi", func(t *testing.T) {
-			t.Parallel()
+	s.parts(t, func(part part) {
+		part("pi", func(t *testing.T, s *server) {
 			s.estimatesPi(t)
 		})
-		t.Run("mpijob-v2beta1.yaml", func(t *testing.T) {
-			t.Parallel()
+		part("mpijob-v2beta1.yaml", func(t *testing.T, s *server) {
 			s.trains(t, "mpijob-v2beta1.yaml", "job/mpi-digits-ssh-launcher", 0.93)
 		})
-		t.Run("tune-mpi.yaml", func(t *testing.T) {
-			t.Parallel()
+		part("tune-mpi.yaml", func(t *testing.T, s *server) {
 			s.succeeds(t, root+"/examples/training/tune-mpi.yaml")
 		})
-		t.Run("trainjob", func(t *testing.T) {
-			t.Parallel()
+		part("trainjob", func(t *testing.T, s *server) {
 			if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/trainjob.yaml")); code != 0 {
 				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 			}
 			log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=pi-nodes,jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
 			isPi(t, log, "pi-nodes-launcher-0-0", "pi-nodes-node-0-0")
 		})
-		t.Run("others", func(t *testing.T) {
-			t.Parallel()
+		part("others", func(t *testing.T, s *server) {
 			s.restsAndFails(t)
 		})
 	})

@@ -223,10 +223,9 @@ data:
 		})
 		go func() { ended <- e.run(ctx, s.client()) }()
 	}
-	t.Run("examples", func(t *testing.T) {
+	s.parts(t, func(part part) {
 		for _, name := range []string{"argo-workflow", "tekton-pipeline-run"} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
+			part(name, func(t *testing.T, s *server) {
 				s.succeeds(t, filepath.Join(root, "examples", "katib", "other-kinds", name+".yaml"))
 			})
 		}

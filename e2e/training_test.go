@@ -30,7 +30,7 @@ func TestTrainingJobs(t *testing.T) {
 	s.mapped(t, "docker.io/tensorflow/tensorflow", "--path", filepath.Dir(sdk))
 	s.mapped(t, "diwan.dev/examples/tensorflow", "--path", filepath.Dir(environmentOf(t, "training", filepath.Join(root, "examples", "training", "tensorflow.txt"))))
 	s.mapped(t, "diwan.dev/examples/pytorch", debianTorch...)
-	t.Run("parts", func(t *testing.T) {
+	s.parts(t, func(part part) {
 		for _, job := range []struct {
 			file, pod string
 			accuracy  float64
@@ -42,18 +42,15 @@ func TestTrainingJobs(t *testing.T) {
 			{"tfjob.yaml", "tf-digits-worker-0", 0.93},
 			{"tfjob-parameter-server.yaml", "tf-served-chief-0", 0.85}, // asynchronous: it is never twice the same
 		} {
-			t.Run(job.file, func(t *testing.T) {
-				t.Parallel()
+			part(job.file, func(t *testing.T, s *server) {
 				needsProgram(t, job.file)
 				s.trains(t, job.file, job.pod, job.accuracy)
 			})
 		}
-		t.Run("tune", func(t *testing.T) {
-			t.Parallel()
+		part("tune", func(t *testing.T, s *server) {
 			s.succeeds(t, root+"/examples/training/tune-xgboost.yaml")
 		})
-		t.Run("tune-pytorch", func(t *testing.T) {
-			t.Parallel()
+		part("tune-pytorch", func(t *testing.T, s *server) {
 			needs(t, "/usr/bin/torchrun", "torch")
 			s.tuned(t)
 		})
@@ -66,31 +63,25 @@ func TestTrainingJobs(t *testing.T) {
 		}
 		s.mapped(t, "docker.io/kubeflow/mpi-horovod-mnist", "--file", "/examples="+abs(t, "testdata/horovod"), "--path", filepath.Dir(sdk))
 		for _, file := range []string{"pytorchjob-mnist.yaml", "tfjob-mnist-with-summaries.yaml", "xgboostjob-lightgbm.yaml", "mpijob-horovod.yaml"} {
-			t.Run(file, func(t *testing.T) {
-				t.Parallel()
+			part(file, func(t *testing.T, s *server) {
 				needsProgram(t, file)
 				s.succeeds(t, root+"/examples/katib/other-kinds/"+file)
 			})
 		}
-		t.Run("elastic", func(t *testing.T) {
-			t.Parallel()
+		part("elastic", func(t *testing.T, s *server) {
 			s.scales(t)
 		})
-		t.Run("discovery", func(t *testing.T) {
-			t.Parallel()
+		part("discovery", func(t *testing.T, s *server) {
 			s.discoversHosts(t)
 		})
-		t.Run("sdk", func(t *testing.T) {
-			t.Parallel()
+		part("sdk", func(t *testing.T, s *server) {
 			s.python(t, sdk, "training_client.py")
 		})
-		t.Run("functions", func(t *testing.T) {
-			t.Parallel()
+		part("functions", func(t *testing.T, s *server) {
 			needs(t, "/usr/bin/torchrun", "torch")
 			s.python(t, sdk, "torch_client.py")
 		})
-		t.Run("models", func(t *testing.T) {
-			t.Parallel()
+		part("models", func(t *testing.T, s *server) {
 			s.finetunes(t)
 		})
 	})

@@ -30,35 +30,36 @@ func TestTrainingOperatorExamples(t *testing.T) {
 	s.mapped(t, "docker.io/kubeflowkatib/pytorch-mnist", "--path", path, "--file", "/opt/pytorch-mnist/mnist.py="+program)
 	s.mapped(t, "horovod/horovod", "--path", path, "--file", "/horovod/examples/tensorflow2/tensorflow2_mnist.py="+program)
 	s.mapped(t, "registry.baidubce.com/paddlepaddle/paddle", "--path", path, "--workdir", meet)
-	for _, c := range []struct {
-		file, namespace, job string
-		replicas             int
-		pods                 []string // that say how many they met
-	}{
-		{"jax-simple", "kubeflow", "jaxjob-simple", 2, []string{"worker-0", "worker-1"}},
-		{"jax-dist-spmd-mnist", "kubeflow", "jaxjob-mnist", 2, []string{"worker-0", "worker-1"}},
-		{"pytorch-simple", "kubeflow", "pytorch-simple", 2, []string{"master-0", "worker-0"}},
-		{"pytorch-sendrecv", "default", "pytorch-dist-basic-sendrecv", 4, []string{"master-0", "worker-0", "worker-1", "worker-2"}},
-		{"tensorflow-simple", "kubeflow", "tfjob-simple", 2, []string{"worker-0", "worker-1"}},
-		{"tensorflow-dist-mnist", "default", "dist-mnist-for-e2e-test", 4, []string{"chief-0", "ps-0", "worker-0", "worker-1"}},
-		{"xgboost-iris-train", "default", "xgboost-dist-iris-test-train", 3, []string{"master-0", "worker-0", "worker-1"}},
-		{"xgboost-rabit", "default", "xgboost-dist-test", 3, []string{"master-0", "worker-0", "worker-1"}},
-		{"lightgbm-dist", "default", "lightgbm-dist-train-test", 3, []string{"master-0", "worker-0", "worker-1"}},
-		{"paddle-simple-cpu", "kubeflow", "paddle-simple-cpu", 2, []string{"worker-0", "worker-1"}},
-		{"mpi-tensorflow-mnist", "default", "tensorflow-mnist", 2, []string{"launcher"}},
-	} {
-		t.Run(c.file, func(t *testing.T) {
-			t.Parallel()
-			needsProgram(t, c.file)
-			if stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/training-operator/"+c.file+".yaml")); code != 0 {
-				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-			}
-			for _, pod := range c.pods {
-				stdout, stderr, _ := s.diwan("kubectl", "logs", "-n", c.namespace, c.job+"-"+pod)
-				if want := fmt.Sprintf("met=%d\n", c.replicas); !strings.Contains(stdout, want) {
-					t.Errorf("%s printed %q, want %q in it\n%s", pod, stdout, want, stderr)
+	s.parts(t, func(part part) {
+		for _, c := range []struct {
+			file, namespace, job string
+			replicas             int
+			pods                 []string // that say how many they met
+		}{
+			{"jax-simple", "kubeflow", "jaxjob-simple", 2, []string{"worker-0", "worker-1"}},
+			{"jax-dist-spmd-mnist", "kubeflow", "jaxjob-mnist", 2, []string{"worker-0", "worker-1"}},
+			{"pytorch-simple", "kubeflow", "pytorch-simple", 2, []string{"master-0", "worker-0"}},
+			{"pytorch-sendrecv", "default", "pytorch-dist-basic-sendrecv", 4, []string{"master-0", "worker-0", "worker-1", "worker-2"}},
+			{"tensorflow-simple", "kubeflow", "tfjob-simple", 2, []string{"worker-0", "worker-1"}},
+			{"tensorflow-dist-mnist", "default", "dist-mnist-for-e2e-test", 4, []string{"chief-0", "ps-0", "worker-0", "worker-1"}},
+			{"xgboost-iris-train", "default", "xgboost-dist-iris-test-train", 3, []string{"master-0", "worker-0", "worker-1"}},
+			{"xgboost-rabit", "default", "xgboost-dist-test", 3, []string{"master-0", "worker-0", "worker-1"}},
+			{"lightgbm-dist", "default", "lightgbm-dist-train-test", 3, []string{"master-0", "worker-0", "worker-1"}},
+			{"paddle-simple-cpu", "kubeflow", "paddle-simple-cpu", 2, []string{"worker-0", "worker-1"}},
+			{"mpi-tensorflow-mnist", "default", "tensorflow-mnist", 2, []string{"launcher"}},
+		} {
+			part(c.file, func(t *testing.T, s *server) {
+				needsProgram(t, c.file)
+				if stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/training-operator/"+c.file+".yaml")); code != 0 {
+					t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 				}
-			}
-		})
-	}
+				for _, pod := range c.pods {
+					stdout, stderr, _ := s.diwan("kubectl", "logs", "-n", c.namespace, c.job+"-"+pod)
+					if want := fmt.Sprintf("met=%d\n", c.replicas); !strings.Contains(stdout, want) {
+						t.Errorf("%s printed %q, want %q in it\n%s", pod, stdout, want, stderr)
+					}
+				}
+			})
+		}
+	})
 }
