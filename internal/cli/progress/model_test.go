@@ -94,6 +94,29 @@ func compare(a, b float64) int {
 	return 0
 }
 
+// TestSettled has a search end before all of its trials are known to have: its result waits for them.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind   string
+		status Status
+		reason string
+	}{
+		{"Experiment", Status{Planned: 4, Counts: Counts{Succeeded: 2}}, "it says how many trials have ended"},
+		{"OptimizationJob", Status{Planned: 2}, "it only says how many there are to be"},
+	} {
+		w := NewWork(ID{Kind: c.kind}, Objective{}, true, at(0))
+		c.status.Condition = ConditionSucceeded
+		w.SetStatus(c.status, at(1))
+		for known := range 3 {
+			if got, want := w.Settled(), known == 2; got != want {
+				t.Errorf("a search of kind %s that knows of %d of 2 trials is settled: %v; %s", c.kind, known, got, c.reason)
+			}
+			w.SetTrial(Trial{Name: fmt.Sprint(known), State: Succeeded}, false, at(2))
+		}
+	}
+}
+
 // TestFit holds every line to its width, and to losing no colour's end.
 func TestFit(t *testing.T) {
 	t.Parallel()

@@ -45,9 +45,14 @@ func (w *Work) ID() ID { return w.id }
 // Done reports whether the object has ended.
 func (w *Work) Done() bool { return w.status.Condition != "" }
 
-// Settled reports whether the object has ended and every trial that it counts is known to have.
+// Settled reports whether the object has ended and every trial that it counts is known to have. An
+// OptimizationJob counts none: as many as it planned are waited for.
 func (w *Work) Settled() bool {
-	return w.Done() && (!w.id.Searches() || w.counts.Ended() >= w.status.Counts.Ended())
+	ended := w.status.Counts.Ended()
+	if w.id.Kind == "OptimizationJob" {
+		ended = w.status.Planned
+	}
+	return w.Done() && (!w.id.Searches() || w.counts.Ended() >= ended)
 }
 
 // Condition is how the object ended; "" while it has not.
