@@ -41,6 +41,7 @@ func TestParse(t *testing.T) {
 		"NumberAsName":  {reason: "YAML reads 123 as a number", in: "apiVersion: v1\nkind: A\nmetadata: {name: 123}\n", err: "metadata.name must be text, not a number (123): put it in quotes"},
 		"Twice":         {reason: "A key given twice hides a mistake", in: "---\napiVersion: v1\nkind: A\nkind: B\n", err: `line 4: key "kind" already set`},
 		"Overridden":    {reason: "What << brings may be given another value", in: "apiVersion: v1\nkind: A\nmetadata:\n  <<: {name: a}\n  name: b\n", want: []string{"A/b document 1 line 1"}},
+		"OverridesLate": {reason: "To kubectl, a << that comes after a key counts", in: "apiVersion: v1\nkind: A\nmetadata:\n  name: b\n  <<: {name: a}\n", want: []string{"A/a document 1 line 1"}},
 		"TwiceBeside":   {reason: "But no key is given twice beside it", in: "apiVersion: v1\nkind: A\nmetadata:\n  <<: {name: a}\n  name: b\n  name: c\n", err: "line 6"},
 		"Tab":           {reason: "The line is counted from the start of the file", in: "apiVersion: v1\nkind: A\nmetadata: {name: a}\n---\nb:\n\tc: 1\n", err: "line 6"},
 		"Text":          {reason: "A text is not an object", in: "hello\n", err: "must be an object with apiVersion and kind, not text"},

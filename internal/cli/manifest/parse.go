@@ -58,8 +58,8 @@ func parseDocument(doc document, source Source) ([]Object, error) {
 	return objectsOf(&unstructured.Unstructured{Object: fields}, source)
 }
 
-// overrides reports whether no key is given twice, but for those that <<, which comes first, brings
-// and that are given another value: what the strict reader of YAML takes for an error.
+// overrides reports whether no key is given twice, but for those that << brings and that are given
+// another value: what the strict reader of YAML takes for an error. As in kubectl, the later counts.
 func overrides(text []byte) bool {
 	var content any
 	return yamlv3.Unmarshal(text, &content) == nil
