@@ -33,7 +33,7 @@ type Stream struct {
 	read    time.Time           // when the last bytes were read
 	waiting []observation.Point // from the bytes between stored and units.start()
 	total   int                 // points stored
-	dropped int                 // points thinned out
+	thinned bool                // a user was told that some points are not kept
 	failing bool                // the last attempt to store failed
 	timer   *time.Timer         // set while something waits to be stored
 }
@@ -183,15 +183,14 @@ func (s *Stream) full() bool { return s.total+len(s.waiting) > s.config.MaxPoint
 func (s *Stream) thin() {
 	before, full := len(s.waiting), s.full()
 	s.waiting = observation.Thin(s.waiting)
-	thinned := before - len(s.waiting)
-	if s.dropped == 0 && thinned > 0 {
+	if !s.thinned && len(s.waiting) < before {
+		s.thinned = true
 		why := fmt.Sprintf("it has more than %d points", s.config.MaxPoints)
 		if !full {
 			why = fmt.Sprintf("the store is away, and more than %d points wait", s.config.MaxWaiting)
 		}
 		s.warn("of the trial's metrics only the least, greatest and latest of some seconds are kept from here on: " + why)
 	}
-	s.dropped += thinned
 }
 
 // flush stores what waits, whether or not the caller still waits for it: so

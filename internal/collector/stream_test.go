@@ -228,9 +228,11 @@ func TestLostBytes(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
 	s := newStream(t, store, quietConfig())
+	warned := warnings(s)
 	mustWrite(t, s, 0, "loss=1\nloss=")
 	mustWrite(t, s, 100, "2\nloss=3\n")
 	mustFinish(t, s)
+	wantWarning(t, *warned, "88 bytes")
 	if diff := cmp.Diff([]string{"1", "3"}, values(stored(t, store))); diff != "" {
 		t.Errorf("a line whose middle is lost has no metric: -want, +got:\n%s", diff)
 	}
@@ -282,6 +284,21 @@ func (f flaky) Append(ctx context.Context, t observation.Trial, b observation.Ba
 	return f.Store.Append(ctx, t, b)
 }
 
+// warnings are what a stream warns of from now on.
+func warnings(s *Stream) *[]string {
+	told := &[]string{}
+	s.warn = func(message string) { *told = append(*told, message) }
+	return told
+}
+
+// wantWarning wants users to have been told once, and of what.
+func wantWarning(t *testing.T, told []string, of string) {
+	t.Helper()
+	if len(told) != 1 || !strings.Contains(told[0], of) {
+		t.Errorf("the warnings are %q, want one of %q", told, of)
+	}
+}
+
 // TestStoreFails checks that a store without space costs neither the process
 // its memory nor the trial its summary, and that Finish waits for no miracle.
 func TestStoreFails(t *testing.T) {
@@ -289,6 +306,7 @@ func TestStoreFails(t *testing.T) {
 	store := flaky{memory.New(), new(atomic.Bool)}
 	store.broken.Store(true)
 	s := newStream(t, store, quietConfig())
+	warned := warnings(s)
 	offset := 0
 	for i := range 1000 {
 		line := fmt.Sprintf("loss=%d\n", (i+500)%1000)
@@ -301,6 +319,7 @@ func TestStoreFails(t *testing.T) {
 	if err := s.Finish(t.Context()); !errors.Is(err, observation.ErrFull) {
 		t.Fatalf("Finish: got %v, want ErrFull", err)
 	}
+	wantWarning(t, *warned, "the store is away, and more than 100 points wait")
 	store.broken.Store(false)
 	mustFinish(t, s)
 	want := map[string]observation.Summary{"loss": {Min: "0", Max: "999", Latest: "499"}}
@@ -315,10 +334,12 @@ func TestEndless(t *testing.T) {
 	t.Parallel()
 	store, config := memory.New(), quietConfig()
 	s := newStream(t, store, config)
+	warned := warnings(s)
 	offset := 0
 	for i := range 50_000 {
 		if i == 30_000 {
 			mustFinish(t, s)
+			wantWarning(t, *warned, "more than 1000 points")
 			s = newStream(t, store, config)
 		}
 		line := fmt.Sprintf("loss=%d\n", (i*7919+12345)%50_000)
