@@ -78,7 +78,7 @@ func (r *Registry) Entrypoint(ctx context.Context, pod *corev1.Pod, container *c
 	defer cancel()
 	e, err := r.look(limited, pod, container.Image)
 	if errors.Is(ctx.Err(), context.Canceled) {
-		return nil, err // says nothing about the registry
+		return e, err // says nothing about the registry
 	}
 	counts := fresh
 	if err != nil {
