@@ -147,10 +147,11 @@ func (m *membership) participate(ctx context.Context) {
 		}
 		m.send(m.node.Take())
 		state := stateOf(m.node.View(), m.self.ID, m.config.Minimum, m.node.Blocked())
-		m.blocked.Store(nil)
+		var blocked *elastic.View
 		if m.node.Blocked() {
-			m.blocked.Store(&state.View)
+			blocked = &state.View
 		}
+		m.blocked.Store(blocked)
 		if first || !state.View.Same(told.View) || state.Ready != told.Ready || state.Waiting != told.Waiting {
 			if v := state.View; !v.Same(told.View) {
 				m.config.Log.Info("a view holds", "view", v.Number, "rank", state.Rank, "members", v.IDs(), "left", v.Left, "lost", v.Lost)
