@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -52,8 +53,17 @@ type Registry struct {
 
 var _ injection.Images = (*Registry)(nil)
 
-// question is what an answer depends on: who asks may see other images.
-type question struct{ namespace, account, image string }
+// question is what an answer depends on: who asks may see other images, by the
+// account or by secrets of the Pod's own.
+type question struct{ namespace, account, secrets, image string }
+
+func questionOf(pod *corev1.Pod, image string) question {
+	var secrets strings.Builder
+	for _, reference := range pod.Spec.ImagePullSecrets {
+		secrets.WriteString(reference.Name + " ")
+	}
+	return question{pod.Namespace, pod.Spec.ServiceAccountName, secrets.String(), image}
+}
 
 type answer struct {
 	entrypoint *injection.Entrypoint
@@ -67,7 +77,7 @@ func (r *Registry) Entrypoint(ctx context.Context, pod *corev1.Pod, container *c
 	if r.Now != nil {
 		now = r.Now
 	}
-	q := question{pod.Namespace, pod.Spec.ServiceAccountName, container.Image}
+	q := questionOf(pod, container.Image)
 	r.mu.Lock()
 	known, ok := r.kept[q]
 	r.mu.Unlock()

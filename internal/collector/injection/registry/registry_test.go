@@ -95,6 +95,22 @@ func TestEntrypoint(t *testing.T) {
 			t.Errorf("%s: %s: %v, want %q", name, c.reason, err, c.want)
 		}
 	}
+	own := func(secret string) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns"}}
+		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}}
+		_, err := r.Entrypoint(t.Context(), pod, &corev1.Container{Image: host + "/team/train:1"})
+		return err
+	}
+	if err := own("missing"); err == nil || !strings.Contains(err.Error(), "401") {
+		t.Errorf("a Pod that names a secret that is not there is answered as others were: %v", err)
+	}
+	before = *asked
+	if err := own("missing"); err == nil || *asked != before {
+		t.Errorf("the same again asks the registry %d times, %v", *asked-before, err)
+	}
+	if err := own("pull"); err != nil {
+		t.Errorf("a Pod that names the secret is answered as others were: %v", err)
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Entrypoint(ended, &corev1.Pod{}, &corev1.Container{Image: host + "/team/train:1"}); err == nil {
