@@ -99,19 +99,27 @@ func outcome(trial *unstructured.Unstructured) string {
 	return fmt.Sprint(assignments(trial), metrics, ok)
 }
 
+// leader tells which operator works, by the name of its Pod and, after "_", what
+// tells the runs of that apart. It is empty while there is none.
+func (f *foreign) leader(t *testing.T) (string, error) {
+	lease, err := f.kube.CoordinationV1().Leases("kubeflow").Get(t.Context(), "diwan-operator", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil {
+		return "", err
+	}
+	return *lease.Spec.HolderIdentity, nil
+}
+
 // killLeader kills the operator that works. Its Pod is replaced, as that of a
 // machine that is gone.
 func (f *foreign) killLeader(t *testing.T) {
 	t.Helper()
 	var leader string
 	eventually(t, time.Minute, func() error {
-		lease, err := f.kube.CoordinationV1().Leases("kubeflow").Get(t.Context(), "diwan-operator", metav1.GetOptions{})
+		run, err := f.leader(t)
 		if err != nil {
 			return err
 		}
-		if lease.Spec.HolderIdentity != nil {
-			leader, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
-		}
+		leader, _, _ = strings.Cut(run, "_")
 		for _, pod := range f.operators() {
 			if pod.Name == leader && f.cluster.KillPod(pod.UID) > 0 {
 				return nil

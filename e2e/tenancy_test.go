@@ -220,7 +220,9 @@ func (f *foreign) testTenantMetrics(t *testing.T, red, blue string) {
 	}
 }
 
-// testMetrics wants Prometheus' metrics to be served, to whom the role lets.
+// testMetrics wants Prometheus' metrics to be served, to whom the role lets. What
+// is counted is in the memory of the operator that works, so all of an experiment
+// is counted where the same one has worked to its end.
 func (f *foreign) testMetrics(t *testing.T) {
 	prometheus, nobody := f.token(t, "kubeflow", "prometheus", ""), f.token(t, "kubeflow", "nobody", "")
 	binding := &rbacv1.ClusterRoleBinding{
@@ -240,35 +242,74 @@ func (f *foreign) testMetrics(t *testing.T) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "diwan-operator.kubeflow.svc"},
 	}}
+	for token, want := range map[string]int{nobody: http.StatusForbidden, "": http.StatusUnauthorized} {
+		eventually(t, time.Minute, func() error {
+			_, err := f.scrape(t, &client, token, want)
+			return err
+		})
+	}
+	counting, namespace, runs := "", "", 0
+	eventually(t, 3*time.Minute, func() error {
+		leader, err := f.leader(t)
+		if err != nil {
+			return err
+		}
+		if leader != counting {
+			runs++
+			namespace = fmt.Sprintf("counted-%d", runs)
+			f.namespace(namespace)
+			if err := create(t.Context(), f.any, namespace, reporter("x", 2, 2, "/dev/null")); err != nil {
+				return err
+			}
+			f.succeeded(t, namespace, "x", 2*time.Minute)
+			counting = leader
+		}
+		text, err := f.scrape(t, &client, prometheus, http.StatusOK)
+		if err != nil {
+			return err
+		}
+		for _, metric := range []string{
+			"katib_experiment_created_total{namespace=%q} 1\n", "katib_experiment_succeeded_total{namespace=%q} 1\n",
+			"katib_trial_created_total{namespace=%q} 2\n", "katib_trial_succeeded_total{namespace=%q} 2\n",
+			"katib_experiments_current{namespace=%q,status=\"Succeeded\"} 1\n", "katib_trials_current{namespace=%q,status=\"Succeeded\"} 2\n",
+		} {
+			if metric = fmt.Sprintf(metric, namespace); !strings.Contains(text, metric) {
+				return fmt.Errorf("no operator has the metric %s", metric)
+			}
+		}
+		return nil
+	})
+}
+
+// scrape reads the metrics of all operators, one after another. Each must answer
+// with a code; an error means that one cannot answer now.
+func (f *foreign) scrape(t *testing.T, client *http.Client, token string, want int) (string, error) {
+	t.Helper()
 	var all strings.Builder
 	for _, pod := range f.operators() {
-		for token, want := range map[string]int{prometheus: http.StatusOK, nobody: http.StatusForbidden, "": http.StatusUnauthorized} {
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+pod.Status.PodIP+":8444/metrics", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if token != "" {
-				request.Header.Set("Authorization", "Bearer "+token)
-			}
-			response, err := client.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := io.ReadAll(response.Body)
-			response.Body.Close()
-			if err != nil || response.StatusCode != want {
-				t.Errorf("got %d (%v), want %d", response.StatusCode, err, want)
-			}
-			all.Write(text)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+pod.Status.PodIP+":8444/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, metric := range []string{
-		`katib_experiment_created_total{namespace="red"} 1`, `katib_experiment_succeeded_total{namespace="red"} 1`,
-		`katib_trial_created_total{namespace="red"} 2`, `katib_trial_succeeded_total{namespace="red"} 2`,
-		`katib_experiments_current{namespace="red",status="Succeeded"} 1`, `katib_trials_current{namespace="red",status="Succeeded"} 2`,
-	} {
-		if !strings.Contains(all.String(), metric+"\n") {
-			t.Errorf("no operator has the metric %s", metric)
+		if token != "" {
+			request.Header.Set("Authorization", "Bearer "+token)
 		}
+		response, err := client.Do(request)
+		if err != nil {
+			return "", err
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil {
+			return "", err
+		}
+		if response.StatusCode >= http.StatusInternalServerError {
+			return "", fmt.Errorf("%s answers %s: %s", pod.Name, response.Status, text)
+		}
+		if response.StatusCode != want {
+			t.Fatalf("%s answers with %d, want %d", pod.Name, response.StatusCode, want)
+		}
+		all.Write(text)
 	}
+	return all.String(), nil
 }
