@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,19 +14,14 @@ import (
 // scales has an elastic PyTorchJob lose a worker, get more and have fewer. torchrun starts the program again each time;
 // it goes on from its checkpoint, and comes to its accuracy.
 func (s *server) scales(t *testing.T) {
-	if _, err := exec.LookPath("/usr/bin/torchrun"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("PyTorch is not installed: run `make torch`")
-		}
-		t.Skip("PyTorch is not installed: run `make torch`")
-	}
+	needs(t, "/usr/bin/torchrun", "torch")
 	const workers = "digits-elastic-worker-*/pytorch"
 	directory := abs(t, root+"/examples/training")
 	example, err := os.ReadFile(filepath.Join(directory, "pytorch-elastic.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := strings.NewReplacer("pytorch_elastic.py", filepath.Join(directory, "pytorch_elastic.py"), "--pause=0.5", "--pause=3, --pause-until=/checkpoints/enough")
+	slow := strings.NewReplacer("pytorch_elastic.py", filepath.Join(directory, "pytorch_elastic.py"), "--pause=0.5", "--pause=10, --pause-until=/checkpoints/enough")
 	s.apply(t, slow.Replace(string(example)))
 	s.prints(t, workers, `workers=2`)
 	s.kubectl(t, "delete", "pod", "digits-elastic-worker-1", "--force", "--grace-period=0")

@@ -67,7 +67,7 @@ func TestTorchrun(t *testing.T) {
 	needsPyTorch(t)
 	checkpoint, enough := filepath.Join(t.TempDir(), "checkpoint"), filepath.Join(t.TempDir(), "enough")
 	job := newJob(t, 1437, python, "-m", "diwan.elastic.torchrun", "--nnodes=1:8", "--nproc_per_node=1", "--max_restarts=100",
-		"../training/pytorch_elastic.py", "--epochs=20", "--pause=4", "--pause-until="+enough, "--checkpoint="+checkpoint)
+		"../training/pytorch_elastic.py", "--epochs=20", "--pause=20", "--pause-until="+enough, "--checkpoint="+checkpoint)
 	job.start("w0")
 	job.awaitSaid(`epoch 1 workers=1`)
 	killed := job.start("w1")
