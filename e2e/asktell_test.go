@@ -89,7 +89,7 @@ func TestAskAndTell(t *testing.T) {
 
 // asksAndTells sends each call twice, as when an answer was lost.
 func (s *server) asksAndTells(t *testing.T) {
-	create := `{"name": "asked", "spec": ` + askedSpec(2, 1, `, "trialTemplate": {"maxRetryCount": 1, "external": {"leaseSeconds": 2, "maxAttempts": 3}}`) + `}`
+	create := `{"name": "asked", "spec": ` + askedSpec(2, 1, `, "trialTemplate": {"maxRetryCount": 1, "external": {"leaseSeconds": 5, "maxAttempts": 3}}`) + `}`
 	twice := func(method, body string) map[string]any {
 		t.Helper()
 		code, first := s.post(method, body)
@@ -135,7 +135,7 @@ func (s *server) asksAndTells(t *testing.T) {
 	twice("report", of("third", `, "metrics": {"loss": 0.5}`))
 	twice("complete", of("third", `, "metrics": {"loss": 0.25}, "message": "well done"`))
 	metrics, _, _ := unstructured.NestedSlice(s.get(trials, trial["name"].(string)).Object, "status", "observation", "metrics")
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, time.Minute, func() error {
 		metrics, _, _ = unstructured.NestedSlice(s.get(trials, trial["name"].(string)).Object, "status", "observation", "metrics")
 		if want := "[map[latest:0.25 max:0.5 min:0.25 name:loss]]"; fmt.Sprint(metrics) != want {
 			return fmt.Errorf("observed %v, want %s", metrics, want)
@@ -193,7 +193,7 @@ func (s *server) stopsEarly(t *testing.T) {
 	if _, err := client.Complete(t.Context(), &asktell.CompleteRequest{Trial: trial.GetName(), Lease: trial.GetLease()}); err != nil {
 		t.Fatal(err)
 	}
-	s.ended("default", "stopped", 20*time.Second)
+	s.ended("default", "stopped", time.Minute)
 	if _, message, ok := condition(s.get(trials, trial.GetName()), "EarlyStopped"); !ok || !strings.Contains(message, "5") {
 		t.Errorf("the trial is not EarlyStopped: %q", message)
 	}
@@ -284,7 +284,7 @@ func (s *server) killsWorkers(t *testing.T) {
 			t.Errorf("a worker ended with %v:\n%s", err, cmd.Stderr)
 		}
 	}
-	s.ended("default", "killed", 10*time.Second)
+	s.ended("default", "killed", time.Minute)
 	again := 0
 	var names []string
 	for _, trial := range s.trialsOf("killed") {

@@ -41,13 +41,13 @@ func (f *foreign) testManifests(t *testing.T) {
 // testElsewhere installs in another namespace than Katib's, which is gone, with
 // a certificate of cert-manager's that is renewed.
 func (f *foreign) testElsewhere(t *testing.T) {
-	f.shell(t, `kubectl delete namespace kubeflow --timeout 1m
+	f.shell(t, `kubectl delete namespace kubeflow --timeout 3m
 		sed 's/name: Type$/name: State/' config/crd/kubeflow.org_experiments.yaml | kubectl apply --server-side --force-conflicts --field-manager=katib -f -`)
 	f.home = "team-platform"
 	issuer := newIssuer(t, f)
-	f.follow(t, "elsewhere", "--wait", "--timeout 1m --set webhook.certManager.enabled=true --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m")
+	f.follow(t, "elsewhere", "--wait", "--timeout 3m --set webhook.certManager.enabled=true --set resources.requests.cpu=10m")
 	issuer.issue()
-	f.shell(t, "kubectl -n team-platform rollout status deployment/diwan-operator --timeout 1m")
+	f.shell(t, "kubectl -n team-platform rollout status deployment/diwan-operator --timeout 3m")
 	f.testRefusals(t)
 	if columns := f.columns(t); !strings.Contains(columns, "Type") {
 		t.Errorf("the definition that was there has stayed: %s", columns)

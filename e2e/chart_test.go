@@ -108,7 +108,7 @@ func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.In
 func (f *foreign) install() {
 	f.t.Helper()
 	f.url = f.database()
-	f.follow(f.t, "install", "--wait", "--wait --timeout 1m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m")
+	f.follow(f.t, "install", "--wait", "--wait --timeout 3m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m")
 }
 
 // follow runs the commands below a mark in the page about clusters, with this

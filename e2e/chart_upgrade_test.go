@@ -37,10 +37,10 @@ func (f *foreign) testUpgrade(t *testing.T) {
 		t.Fatalf("the definition has the next version's columns %s already", columns)
 	}
 	f.undisturbed(t, func() {
-		f.follow(t, "upgrade", "charts/diwan", next+"/diwan", "--wait", "--wait --timeout 1m")
+		f.follow(t, "upgrade", "charts/diwan", next+"/diwan", "--wait", "--wait --timeout 3m")
 	})
 	f.version(t, "v2", true)
-	f.undisturbed(t, func() { f.follow(t, "rollback", "--wait", "--wait --timeout 1m") })
+	f.undisturbed(t, func() { f.follow(t, "rollback", "--wait", "--wait --timeout 3m") })
 	f.version(t, "v1", false)
 	if got := len(f.succeeded(t, "upgraded", "x", 2*time.Minute)); got != trialsOfUpgraded {
 		t.Errorf("%d trials exist, want %d", got, trialsOfUpgraded)

@@ -75,7 +75,7 @@ func (s *server) estimatesPi(t *testing.T) {
 		"mpijobs.v1.kubeflow.org/pi {.apiVersion} {.spec.mpiImplementation} {.spec.sshAuthMountPath}":                                       "kubeflow.org/v1 OpenMPI /home/mpiuser/.ssh",
 		"mpijobs/pi {range .status.conditions[*]}{.type}={.status}/{.reason} {end}":                                                         "Created=True/MPIJobCreated Running=False/MPIJobRunning Succeeded=True/MPIJobSucceeded",
 		"mpijobs/pi {.status.replicaStatuses.Launcher.succeeded} {.status.replicaStatuses.Worker}":                                          "1 {}",
-		"jobs/pi-launcher {.spec.podReplacementPolicy} {.spec.ttlSecondsAfterFinished} {.spec.template.spec.hostname}":                      "Failed 60 pi-launcher",
+		"jobs/pi-launcher {.spec.podReplacementPolicy} {.spec.ttlSecondsAfterFinished} {.spec.template.spec.hostname}":                      "Failed 600 pi-launcher",
 		"secrets/pi-ssh {.type} {.metadata.ownerReferences[0].apiVersion} {.metadata.ownerReferences[0].kind}":                              "kubernetes.io/ssh-auth kubeflow.org/v2beta1 MPIJob",
 		"services/pi {.spec.clusterIP} {.spec.selector.training\\.kubeflow\\.org/job-name}":                                                 "None pi",
 		"configmaps/pi-config {.data.hostfile}":                                                                                             "pi-worker-0.pi.default.svc slots=1\npi-worker-1.pi.default.svc slots=1",

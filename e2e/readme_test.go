@@ -186,12 +186,12 @@ func (r *reader) start() {
 	if err := r.up.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		if text, err := os.ReadFile(ready); err == nil && strings.Contains(string(text), "ready") {
 			return
 		}
 		if time.Now().After(deadline) {
-			r.t.Fatal("diwan up is not ready after a minute")
+			r.t.Fatal("diwan up is not ready after two minutes")
 		}
 	}
 }

@@ -59,7 +59,7 @@ func pushed(trial string, metrics []string) error {
 	}
 	defer conn.Close()
 	client := v1beta1.NewDBManagerClient(conn)
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		have, err := client.GetObservationLog(ctx, &v1beta1.GetObservationLogRequest{TrialName: trial})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands in for the programs of the training operator's examples.
 
-It trains nothing: the replicas of a job meet by what their environment tells them, as their framework would have them do, and each prints how many it
-met. The first replica listens, the others come to it.
+It trains nothing: the replicas of a job meet by what their environment tells them, as their framework would have
+them do, and each prints how many it met. The first replica listens, the others come to it.
 """
 
 import json
@@ -42,7 +42,7 @@ def listen(port, others):
 
 def come(host, port):
     """Comes to the first replica, which may not listen yet."""
-    for _ in range(300):
+    for _ in range(1200):
         try:
             with socket.create_connection((host, port), 5) as connection:
                 connection.settimeout(60)
