@@ -106,7 +106,7 @@ func checkDiary(t *testing.T, path string, trials int) {
 		}
 	}
 	if len(count) != 2*trials {
-		t.Errorf("the diary has %d entries, want %d trials that began and ended", len(count), killedTrials)
+		t.Errorf("the diary has %d entries, want %d trials that began and ended", len(count), trials)
 	}
 }
 
