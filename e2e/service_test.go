@@ -5,7 +5,6 @@ package e2e
 import (
 	"bufio"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"diwan.dev/diwan/internal/freeport"
 )
 
 // TestAlgorithmService runs the example of an algorithm service in Python, as
@@ -115,12 +116,10 @@ data:
 // test ends, and returns the address once the program says that it is ready.
 func background(t *testing.T, program string, arguments ...string) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
 	cmd := exec.Command(program, append(arguments, address)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 
+	"diwan.dev/diwan/internal/freeport"
 	"diwan.dev/diwan/internal/node/image"
 	"diwan.dev/diwan/internal/node/network"
 )
@@ -83,11 +83,10 @@ func New(t testing.TB, cfg Config) *Cluster {
 
 // prepare writes what the parts find at their start.
 func (c *Cluster) prepare() error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	var err error
+	if c.address, err = freeport.Address(); err != nil { // also while the API server is away
 		return err
 	}
-	c.address = listener.Addr().String()
 	if c.plan, err = network.PlanFor(c.path("node")); err != nil {
 		return err
 	}
@@ -101,10 +100,7 @@ func (c *Cluster) prepare() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(c.path("node", "images.yaml"), images, 0o600); err != nil {
-		return err
-	}
-	return listener.Close() // the API server has the port from here
+	return os.WriteFile(c.path("node", "images.yaml"), images, 0o600)
 }
 
 // startAll starts the parts, first to last.
