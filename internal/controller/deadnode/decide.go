@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // Decide returns the Pods of a node that are lost, and when to look again, 0 for
@@ -23,6 +25,9 @@ func Decide(node *corev1.Node, pods []corev1.Pod, now time.Time, patience time.D
 	}
 	for i := range pods {
 		p := &pods[i]
+		if p.DeletionTimestamp == nil && ended(p) {
+			continue // it can be deleted without its node
+		}
 		left := patience // a Pod that is not being deleted may be, at any time
 		if p.DeletionTimestamp != nil {
 			if !outOfService(node) {
@@ -33,11 +38,13 @@ func Decide(node *corev1.Node, pods []corev1.Pod, now time.Time, patience time.D
 				continue
 			}
 		}
-		if left = max(left, time.Second); after == 0 || left < after {
-			after = left
-		}
+		after = workers.Soonest(after, max(left, time.Second))
 	}
 	return lost, after
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // silent reports whether a node does not answer, or is no more.

@@ -75,6 +75,22 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestEnded holds that a Pod that has ended is only of interest while its node
+// keeps it from going: one that stays is not looked at again and again.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		for _, dead := range []*corev1.Node{node("Unknown"), nil, node("False", corev1.TaintNodeOutOfService)} {
+			stays, goes := leaving(nil), leaving(at(-patience))
+			stays.Status.Phase, goes.Status.Phase = phase, phase
+			lost, after := deadnode.Decide(dead, []corev1.Pod{stays, goes}, noon, patience)
+			if len(lost) != 1 || lost[0].DeletionTimestamp == nil || after != 0 {
+				t.Errorf("%s: %d lost, look again after %v; want the one that is deleted, and 0", phase, len(lost), after)
+			}
+		}
+	}
+}
+
 // TestEveryPodIsDecided holds that each Pod of a silent node is either lost or
 // looked at again when its time comes, whatever the others are.
 func TestEveryPodIsDecided(t *testing.T) {

@@ -50,7 +50,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: after}, nil
 }
 
-// pods are those of trials and training jobs on a node that have not ended.
+// pods are those of trials and training jobs on a node.
 func (r *reconciler) pods(ctx context.Context, node string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := r.live.List(ctx, &list, client.MatchingFields{"spec.nodeName": node}); err != nil {
