@@ -180,13 +180,13 @@ func (d *launched) lost() (reason, message string) {
 	switch limit := policy.BackoffLimit; {
 	case evicted > 0:
 		return "MPIJobEvicted", fmt.Sprintf("%d/%d workers are evicted", evicted, d.workers())
-	case gone > 0 && d.have.job == nil && d.waits():
-		return "MPIJobFailed", fmt.Sprintf("%d of %d workers failed before the launcher was created", gone, d.workers())
+	case gone > 0 && d.held() && d.waits():
+		return "MPIJobFailed", fmt.Sprintf("%d of %d workers failed before the launcher began", gone, d.workers())
 	case limit != nil && d.tries() > *limit:
 		return batchv1.JobReasonBackoffLimitExceeded, "workers have failed more often than the specified backoff limit"
 	}
-	// With a launcher its Job looks at the time.
-	if limit := policy.ActiveDeadlineSeconds; limit != nil && d.have.job == nil && d.look(d.status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+	// The Job of a launcher that may run looks at the time.
+	if limit := policy.ActiveDeadlineSeconds; limit != nil && d.held() && d.look(d.status.StartTime.Add(time.Duration(*limit)*time.Second)) {
 		return batchv1.JobReasonDeadlineExceeded, "MPIJob was active longer than specified deadline"
 	}
 	return "", ""

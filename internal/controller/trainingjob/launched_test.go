@@ -126,6 +126,10 @@ func TestDecideLaunched(t *testing.T) {
 		"Suspended":   {reason: "a suspended job has a Job that is, and no workers", run: "suspend: true,", want: "Created Suspended launcher=suspended"},
 		"Suspend":     {reason: "so has one that is suspended later", run: "suspend: true,", was: "Created Running", pods: both, launcher: "Running", want: "Created (Running) Suspended delete=worker-0,worker-1 launcher=suspended"},
 		"Resume":      {reason: "and gets both again", was: "Created (Running) Suspended", launcher: "suspended", want: "Created (Running) (Suspended) create=worker-0,worker-1 launcher=runs"},
+		"ResumeWaits": {reason: "the launcher then waits for the workers as one that is new", more: waits, was: "Created (Running) Suspended", pods: both, launcher: "suspended", want: "Created (Running) (Suspended)"},
+		"ResumeReady": {reason: "until they are ready", more: waits, was: "Created (Running) (Suspended)", pods: "worker-0 Running ready, worker-1 Running ready", launcher: "suspended", want: "Created (Running) (Suspended) launcher=runs"},
+		"ResumeDead":  {reason: "and not for ever", more: waits, was: "Created (Running) (Suspended)", pods: "worker-0 Failed, worker-1 Running", launcher: "suspended", want: "Created (Running) (Suspended) Failed delete=worker-1 launcher=suspended because MPIJobFailed"},
+		"ResumeLate":  {reason: "nor longer than the deadline", more: waits, run: deadline, was: "Created (Running) (Suspended)", pods: both, launcher: "suspended", late: 10 * time.Second, want: "Created (Running) (Suspended) Failed delete=worker-0,worker-1 launcher=suspended because DeadlineExceeded"},
 		"Scaled":      {reason: "a worker that is too many goes", was: "Created Running", pods: both + ", worker-2 Running", launcher: "Running", want: "Created Running delete=worker-2"},
 	}
 	for name, tc := range cases {

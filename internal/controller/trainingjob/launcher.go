@@ -43,9 +43,10 @@ func newLauncher(f Framework, j *v1.MPIJob) *batchv1.Job {
 func (d *launched) launch() {
 	have, want := d.have.job, newLauncher(d.f, d.j)
 	finished := d.status.IsFinished()
+	early := d.waits() && !suspended(d.j) && !d.ready()
 	switch {
 	case have != nil:
-	case finished, d.waits() && !suspended(d.j) && !d.ready():
+	case finished, early:
 		return
 	default:
 		d.launcher = want
@@ -57,7 +58,7 @@ func (d *launched) launch() {
 	case over:
 	case finished, suspended(d.j):
 		next.Spec.Suspend = ptr.To(true)
-	case ptr.Deref(have.Spec.Suspend, false):
+	case d.held() && !early:
 		next.Spec.Suspend = ptr.To(false)
 		direct(&next.Spec.Template, &want.Spec.Template)
 	}
@@ -85,7 +86,12 @@ func direct(have, want *corev1.PodTemplateSpec) {
 	have.Spec.SchedulingGates = want.Spec.SchedulingGates
 }
 
-// waits reports whether the launcher is created when the workers are ready.
+// held reports whether the launcher cannot run yet.
+func (d *launched) held() bool {
+	return d.have.job == nil || ptr.Deref(d.have.job.Spec.Suspend, false)
+}
+
+// waits reports whether the launcher begins when the workers are ready.
 func (d *launched) waits() bool {
 	return d.j.Spec.LauncherCreationPolicy == v1.LauncherWaitForWorkersReady
 }
