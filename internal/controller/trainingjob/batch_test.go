@@ -3,7 +3,6 @@
 package trainingjob
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -27,7 +26,7 @@ func TestBatches(t *testing.T) {
 		}
 		var mu sync.Mutex
 		done, together, most := map[int]int{}, 0, 0
-		err := batches(context.Background(), all, func(_ context.Context, i int) error {
+		err := batches(all, func(i int) error {
 			mu.Lock()
 			done[i]++
 			together++

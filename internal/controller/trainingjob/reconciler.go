@@ -207,7 +207,7 @@ func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
 	if err := r.ensure(ctx, job, p.objects); err != nil {
 		return err
 	}
-	if err := batches(ctx, p.createServices, func(ctx context.Context, replica Replica) error {
+	if err := batches(p.createServices, func(replica Replica) error {
 		return r.create(ctx, job, newService(job, replica), "Service")
 	}); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (r *reconciler) act(ctx context.Context, job v1.Job, p plan) error {
 	if ok, err := r.placeable(ctx, job); err != nil || !ok {
 		return err
 	}
-	return batches(ctx, p.create, func(ctx context.Context, replica Replica) error {
+	return batches(p.create, func(replica Replica) error {
 		return r.create(ctx, job, newPod(r.framework, job, replica), "Pod")
 	})
 }
