@@ -66,13 +66,10 @@ func (m *Metrics) observe(job v1.Job, before, after *v1.JobStatus) {
 	add(m.successful, succeeded, of...)
 	add(m.failed, failed, of...)
 	m.restarted.WithLabelValues(of...).Add(float64(max(after.Restarts-before.Restarts, 0)))
-	if j := v2beta1(job); j != nil {
+	if v2beta1(job) != nil {
 		add(m.mpiCreated, first)
 		add(m.mpiSuccessful, succeeded)
 		add(m.mpiFailed, failed)
-		if after.ReplicaStatuses[v1.MPILauncher] != nil {
-			m.mpiInfo.WithLabelValues(launcherName(j), j.Namespace).Set(1)
-		}
 	}
 }
 
@@ -83,7 +80,15 @@ func add(c *prometheus.CounterVec, happened bool, labels ...string) {
 	}
 }
 
-// forget is told that a job is gone.
-func (m *Metrics) forget(job types.NamespacedName) {
+// launched is told, at each look, of a job that has a launcher.
+func (m *Metrics) launched(j *v1.MPIJob) {
+	m.mpiInfo.WithLabelValues(launcherName(j), j.Namespace).Set(1)
+}
+
+// forget is told that a job of a kind is gone.
+func (m *Metrics) forget(kind v1.Job, job types.NamespacedName) {
+	if _, ok := kind.(*v1.MPIJob); !ok {
+		return
+	}
 	m.mpiInfo.DeleteLabelValues(v1.ReplicaName(job.Name, v1.MPILauncher, 0), job.Namespace)
 }

@@ -35,7 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	job := r.framework.New()
 	if err := r.client.Get(ctx, req.NamespacedName, job); err != nil {
 		r.ensured.forget(req.NamespacedName)
-		r.Metrics.forget(req.NamespacedName)
+		r.Metrics.forget(job, req.NamespacedName)
 		r.pace.forget(req.NamespacedName)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -86,6 +86,9 @@ func (r *reconciler) advance(ctx context.Context, job v1.Job) (time.Duration, er
 	if j := v2beta1(job); j != nil {
 		if have, err = r.readLauncher(ctx, j); err != nil {
 			return 0, err
+		}
+		if have.job != nil {
+			r.Metrics.launched(j)
 		}
 		if len(services) == 0 {
 			r.ensured.forget(client.ObjectKeyFromObject(job)) // it has one, which is to be made
