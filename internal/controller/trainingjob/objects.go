@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -46,6 +48,11 @@ func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Ob
 // there. One that does not belong to the job is left alone. A Secret is one of
 // keys, which are made once.
 func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) error {
+	gvk, err := r.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return fmt.Errorf("cannot tell the kind of %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
+	}
+	kind := gvk.Kind
 	made := obj.DeepCopyObject().(client.Object)
 	secret, isSecret := made.(*corev1.Secret)
 	if isSecret {
@@ -55,11 +62,9 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 		}
 		secret.Data = keys
 	}
-	err := r.client.Create(ctx, made)
-	if err == nil {
+	if err = r.client.Create(ctx, made); err == nil {
 		return nil
 	}
-	kind := fmt.Sprintf("%T", obj)
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot create %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
 	}
@@ -71,14 +76,51 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 		r.Events.Warning(job, "ErrResourceExists", "Resource %q of Kind %q already exists and is not managed by %s", obj.GetName(), kind, job.Traits().Kind)
 		return fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
 	}
-	if isSecret || equality.Semantic.DeepDerivative(obj, have) {
-		return nil // a Secret's keys stay
+	if isSecret {
+		return nil // the keys stay
+	}
+	if ok, err := says(have, obj); ok || err != nil {
+		return err
 	}
 	obj.SetResourceVersion(have.GetResourceVersion())
 	if err := r.client.Update(ctx, obj); err != nil {
 		return fmt.Errorf("cannot update %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil
+}
+
+// says reports whether an object says all that it should. Of groups, for which
+// the API server has no defaults, that is also all that it may.
+func says(have, should client.Object) (bool, error) {
+	h, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
+	if err != nil {
+		return false, fmt.Errorf("cannot read %T %s: %w", have, have.GetName(), err)
+	}
+	s, err := runtime.DefaultUnstructuredConverter.ToUnstructured(should)
+	if err != nil {
+		return false, fmt.Errorf("cannot read %T %s: %w", should, should.GetName(), err)
+	}
+	delete(s, "status")
+	if _, group := should.(*unstructured.Unstructured); group && !equality.Semantic.DeepEqual(h["spec"], s["spec"]) {
+		return false, nil
+	}
+	return contains(h, s), nil
+}
+
+// contains reports whether a value that was read from JSON has all of another
+// one. Lists are compared as wholes: one that lost its last item is another.
+func contains(have, part any) bool {
+	h, ok := have.(map[string]any)
+	p, both := part.(map[string]any)
+	if !ok || !both {
+		return part == nil || equality.Semantic.DeepEqual(have, part)
+	}
+	for key, value := range p {
+		if !contains(h[key], value) {
+			return false
+		}
+	}
+	return true
 }
 
 // drop deletes objects of a job, once.
