@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/controller/workers"
 )
 
 // plan is what is to be done about a job, in this order.
@@ -210,12 +211,7 @@ func (d *decision) fill() {
 	}
 	together := d.job.Policy().RestartScope == v1.RestartJob && len(d.leaving) > 0
 	for _, t := range d.job.Traits().Types {
-		spec := d.job.Replicas()[t]
-		if spec == nil {
-			continue
-		}
-		for i := range int(*spec.Replicas) {
-			r := Replica{t, i}
+		for _, r := range replicasOf(d.job, t) {
 			if d.f.Named() && !have[r] {
 				d.createServices = append(d.createServices, r)
 			}
@@ -233,9 +229,7 @@ func (d *decision) look(at time.Time) bool {
 	if wait <= 0 {
 		return true
 	}
-	if d.after == 0 || wait < d.after {
-		d.after = wait
-	}
+	d.after = workers.Soonest(d.after, wait)
 	return false
 }
 

@@ -172,12 +172,8 @@ func (d *decision) report() {
 		}
 	}
 	for _, t := range d.job.Traits().Types {
-		spec := d.job.Replicas()[t]
-		if spec == nil {
-			continue
-		}
-		for i := range int(*spec.Replicas) {
-			if p := d.pods[Replica{t, i}]; p != nil && p.Status.Phase != corev1.PodSucceeded {
+		for _, r := range replicasOf(d.job, t) {
+			if p := d.pods[r]; p != nil && p.Status.Phase != corev1.PodSucceeded {
 				d.reportPod(p)
 			}
 		}

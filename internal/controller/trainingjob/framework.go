@@ -83,6 +83,19 @@ func total(job v1.Job) int {
 	return n
 }
 
+// replicasOf are a job's replicas of a type.
+func replicasOf(job v1.Job, t v1.ReplicaType) []Replica {
+	spec := job.Replicas()[t]
+	if spec == nil {
+		return nil
+	}
+	all := make([]Replica, *spec.Replicas)
+	for i := range all {
+		all[i] = Replica{t, i}
+	}
+	return all
+}
+
 // allSucceeded reports whether all replicas of a type have succeeded. A type of
 // which there are none has not.
 func allSucceeded(job v1.Job, t v1.ReplicaType, pods map[Replica]*corev1.Pod) bool {

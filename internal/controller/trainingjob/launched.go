@@ -97,7 +97,7 @@ func (d *launched) goOn() {
 	}
 	if len(failed) > 0 {
 		d.restart(failed)
-	} else if d.launches() > 0 && int(d.status.ReplicaStatuses[v1.Worker].Active) == d.workers() {
+	} else if d.running() > 0 && int(d.status.ReplicaStatuses[v1.Worker].Active) == d.workers() {
 		d.become(v1.JobRunning, corev1.ConditionTrue, "MPIJobRunning", d.subject()+" is running.", false)
 	}
 	d.leave(d.surplus...)
@@ -124,13 +124,13 @@ func (d *launched) tally() {
 	case jobCondition(d.have.job, batchv1.JobComplete) != nil:
 		s.Succeeded = 1
 	case jobCondition(d.have.job, batchv1.JobFailed) == nil:
-		s.Active = int32(d.launches())
+		s.Active = int32(d.running())
 	}
 	d.status.ReplicaStatuses[v1.MPILauncher] = s
 }
 
-// launches is the number of the launcher's Pods that run.
-func (d *launched) launches() int {
+// running is the number of the launcher's Pods that run.
+func (d *launched) running() int {
 	n := 0
 	for _, p := range d.have.pods {
 		if p.Status.Phase == corev1.PodRunning {
@@ -153,15 +153,15 @@ func (d *launched) over() bool {
 		d.end(v1.JobSucceeded, "MPIJobSucceeded", d.subject()+" successfully completed.", *at)
 		return true
 	}
-	reason, message := d.lost()
+	reason, message := d.verdict()
 	if reason != "" {
 		d.end(v1.JobFailed, reason, message, d.now)
 	}
 	return reason != ""
 }
 
-// lost says why the job has failed, "" if it has not.
-func (d *launched) lost() (reason, message string) {
+// verdict says why the job has failed, "" if it has not.
+func (d *launched) verdict() (reason, message string) {
 	policy := d.job.Policy()
 	if d.have.job != nil {
 		if c := jobCondition(d.have.job, batchv1.JobFailed); c != nil {

@@ -164,10 +164,8 @@ func (MPI) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object {
 	object := func(name string) metav1.ObjectMeta { return metadata(job, name, map[string]string{"app": j.Name}) }
 	config := &corev1.ConfigMap{ObjectMeta: object(j.Name + "-config"), Data: mpiFiles(j, pods)}
 	var workers []string
-	if spec := j.Spec.MPIReplicaSpecs[v1.Worker]; spec != nil {
-		for i := range int(*spec.Replicas) {
-			workers = append(workers, v1.ReplicaName(j.Name, v1.Worker, i))
-		}
+	for _, r := range replicasOf(j, v1.Worker) {
+		workers = append(workers, v1.ReplicaName(j.Name, r.Type, r.Index))
 	}
 	account := j.Spec.MPIReplicaSpecs[v1.MPILauncher].Template.Spec.ServiceAccountName
 	objects := []client.Object{config}
@@ -202,13 +200,11 @@ func mpiFiles(j *v1.MPIJob, pods map[Replica]*corev1.Pod) map[string]string {
 		fmt.Fprintf(&hosts, "%s slots=%d\n", launcherName(j), slots)
 		fmt.Fprintf(&running, "\necho %s:%d\n", launcherName(j), slots)
 	}
-	if spec := j.Spec.MPIReplicaSpecs[v1.Worker]; spec != nil {
-		for i := range int(*spec.Replicas) {
-			name := v1.ReplicaName(j.Name, v1.Worker, i)
-			fmt.Fprintf(&hosts, "%s slots=%d\n", name, slots)
-			if p := pods[Replica{v1.Worker, i}]; p != nil && p.Status.Phase == corev1.PodRunning {
-				fmt.Fprintf(&running, "\necho %s:%d", name, slots)
-			}
+	for _, r := range replicasOf(j, v1.Worker) {
+		name := v1.ReplicaName(j.Name, r.Type, r.Index)
+		fmt.Fprintf(&hosts, "%s slots=%d\n", name, slots)
+		if p := pods[r]; p != nil && p.Status.Phase == corev1.PodRunning {
+			fmt.Fprintf(&running, "\necho %s:%d", name, slots)
 		}
 	}
 	return map[string]string{

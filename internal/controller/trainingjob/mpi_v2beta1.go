@@ -30,17 +30,17 @@ func v2beta1(job v1.Job) *v1.MPIJob {
 	return nil
 }
 
-// launches reports whether processes run in the launcher too.
-func launches(j *v1.MPIJob) bool { return ptr.Deref(j.Spec.RunLauncherAsWorker, false) }
+// launcherWorks reports whether processes run in the launcher too.
+func launcherWorks(j *v1.MPIJob) bool { return ptr.Deref(j.Spec.RunLauncherAsWorker, false) }
 
 // roleLabels are those by which the Pods of an MPIJob of v2beta1 are known, beside
 // the job's. Where the launcher is a worker, it is the first.
 func roleLabels(j *v1.MPIJob, r Replica) map[string]string {
 	set := map[string]string{v1.LabelJobRole: strings.ToLower(string(r.Type))}
 	switch {
-	case r.Type == v1.Worker && launches(j):
+	case r.Type == v1.Worker && launcherWorks(j):
 		set[v1.LabelReplicaIndex] = strconv.Itoa(r.Index + 1)
-	case r.Type == v1.Worker || launches(j):
+	case r.Type == v1.Worker || launcherWorks(j):
 		set[v1.LabelReplicaIndex] = strconv.Itoa(r.Index)
 	}
 	return set
@@ -69,7 +69,7 @@ func connectBySSH(j *v1.MPIJob, r Replica, pod *corev1.PodTemplateSpec) {
 		return
 	}
 	main.Env = append(main.Env, implementationEnv(j)...)
-	if !launches(j) {
+	if !launcherWorks(j) {
 		main.Env = append(main.Env, corev1.EnvVar{Name: "NVIDIA_VISIBLE_DEVICES"}, corev1.EnvVar{Name: "NVIDIA_DRIVER_CAPABILITIES"})
 	}
 	mountKeys(j, spec)
@@ -134,7 +134,7 @@ func objectsForSSH(j *v1.MPIJob, pods map[Replica]*corev1.Pod) []client.Object {
 			ClusterIP: corev1.ClusterIPNone, Selector: jobLabels(j),
 			// A launcher that is a worker must be found before it is ready, which
 			// it is when it has found the others.
-			PublishNotReadyAddresses: launches(j),
+			PublishNotReadyAddresses: launcherWorks(j),
 		}},
 		&corev1.ConfigMap{ObjectMeta: metadata(j, j.Name+"-config", set), Data: hostFiles(j, pods)},
 		&corev1.Secret{ObjectMeta: metadata(j, keysName(j), set), Type: corev1.SecretTypeSSHAuth},
@@ -157,7 +157,7 @@ func hostFiles(j *v1.MPIJob, pods map[Replica]*corev1.Pod) map[string]string {
 			fmt.Fprintf(&running, "echo %s\n", host)
 		}
 	}
-	if launches(j) {
+	if launcherWorks(j) {
 		add(Replica{v1.MPILauncher, 0}, true)
 	}
 	for _, r := range replicasOf(j, v1.Worker) {
@@ -165,17 +165,4 @@ func hostFiles(j *v1.MPIJob, pods map[Replica]*corev1.Pod) map[string]string {
 		add(r, p != nil && p.Status.Phase == corev1.PodRunning)
 	}
 	return map[string]string{mpiHostfile: all.String(), mpiDiscover: running.String()}
-}
-
-// replicasOf are a job's replicas of a type.
-func replicasOf(job v1.Job, t v1.ReplicaType) []Replica {
-	spec := job.Replicas()[t]
-	if spec == nil {
-		return nil
-	}
-	all := make([]Replica, *spec.Replicas)
-	for i := range all {
-		all[i] = Replica{t, i}
-	}
-	return all
 }

@@ -119,7 +119,7 @@ func TestLauncherEnvironment(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
 			}
 			index := launcher.Spec.Template.Labels[v1.LabelReplicaIndex] + newPod(f, j, Replica{v1.Worker, 1}).Labels[v1.LabelReplicaIndex]
-			if want := map[bool]string{false: "1", true: "02"}[launches(j)]; index != want || f.Objects(j, nil)[0].(*corev1.Service).Spec.PublishNotReadyAddresses != launches(j) {
+			if want := map[bool]string{false: "1", true: "02"}[launcherWorks(j)]; index != want || f.Objects(j, nil)[0].(*corev1.Service).Spec.PublishNotReadyAddresses != launcherWorks(j) {
 				t.Errorf("%s: the launcher's number and the second worker's are %q, want %q", tc.reason, index, want)
 			}
 		})
