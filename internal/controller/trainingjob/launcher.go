@@ -113,7 +113,7 @@ func (d *launched) ready() bool {
 func (r *reconciler) readLauncher(ctx context.Context, j *v1.MPIJob) (launcher, error) {
 	job := &batchv1.Job{}
 	key := client.ObjectKey{Namespace: j.Namespace, Name: launcherName(j)}
-	if err := r.launchers.Get(ctx, key, job); err != nil {
+	if err := r.owned.Get(ctx, key, job); err != nil {
 		if apierrors.IsNotFound(err) {
 			return launcher{}, nil
 		}

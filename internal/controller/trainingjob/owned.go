@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,9 +45,10 @@ func ownedKinds(groups []schema.GroupVersionKind) []client.Object {
 	return kinds
 }
 
-// newOwnedCache is a cache of these, which has no others than those of jobs.
+// newOwnedCache is a cache of these and of launchers' Jobs, which has no others
+// than those of jobs.
 func newOwnedCache(mgr manager.Manager, groups []schema.GroupVersionKind) (cache.Cache, error) {
-	return children.NewCache(mgr, v1.LabelJobName, ownedKinds(groups)...)
+	return children.NewCache(mgr, v1.LabelJobName, append(ownedKinds(groups), &batchv1.Job{})...)
 }
 
 // deletions are the sources that call the reconciler when an object of a job was

@@ -24,7 +24,7 @@ type reconciler struct {
 	framework Framework
 	client    client.Client // reads come from the cache
 	live      client.Reader // reads come from the API server
-	launchers client.Reader // reads come from the cache of launchers' Jobs
+	owned     client.Reader // reads come from the cache of what else jobs own
 	writes    freshness.Tracker
 	ensured   contents
 	pace      pace

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
-	"diwan.dev/diwan/internal/controller/children"
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/workers"
 )
@@ -86,7 +85,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 		if config.GangScheduler != "" {
 			f = gang{f, config.GangScheduler, config.GangsByPolicy}
 		}
-		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader()}
+		r := &reconciler{Config: config, framework: f, client: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned}
 		b := builder.ControllerManagedBy(mgr).
 			Named(t.Controller).
 			For(job).
@@ -97,12 +96,7 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 			b = b.WatchesRawSource(deleted)
 		}
 		if t.Framework == "mpi" {
-			launchers, err := children.NewCache(mgr, v1.LabelJobName, &batchv1.Job{})
-			if err != nil {
-				return fmt.Errorf("cannot set up %s: %w", t.Controller, err)
-			}
-			r.launchers = launchers
-			b = b.WatchesRawSource(source.Kind(launchers, &batchv1.Job{},
+			b = b.WatchesRawSource(source.Kind(owned, &batchv1.Job{},
 				handler.TypedEnqueueRequestForOwner[*batchv1.Job](mgr.GetScheme(), mgr.GetRESTMapper(), job, handler.OnlyControllerOwner())))
 		}
 		if config.GangScheduler == volcano && len(groups) > 0 {
