@@ -110,18 +110,19 @@ func (f *floor) pods(job string) []corev1.Pod {
 	return pods.Items
 }
 
-// end gives a job's Pods of one type an end.
+// end gives replicas of a job an end, when their Pods run: until then their node
+// writes to them too.
 func (f *floor) end(job string, phase corev1.PodPhase, replicas ...string) {
 	f.t.Helper()
-	for _, p := range f.pods(job) {
-		for _, r := range replicas {
-			if p.Name != job+"-"+r {
-				continue
-			}
-			p.Status.Phase = phase
-			if err := f.client.Status().Update(f.t.Context(), &p); err != nil {
-				f.t.Fatal(err)
-			}
+	for _, r := range replicas {
+		p := &corev1.Pod{}
+		f.until(r+" does not run", func() bool {
+			err := f.client.Get(f.t.Context(), client.ObjectKey{Namespace: f.namespace, Name: job + "-" + r}, p)
+			return err == nil && p.Status.Phase == corev1.PodRunning
+		})
+		p.Status.Phase = phase
+		if err := f.client.Status().Update(f.t.Context(), p); err != nil {
+			f.t.Fatal(err)
 		}
 	}
 }
@@ -290,9 +291,9 @@ func TestGangMends(t *testing.T) {
 	group := &unstructured.Unstructured{}
 	group.SetAPIVersion("scheduling.x-k8s.io/v1alpha1")
 	group.SetKind("PodGroup")
-	if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "j"}, group); !apierrors.IsNotFound(err) {
-		t.Errorf("the group of a suspended job: %v", err)
-	}
+	f.until("the group of a suspended job stays", func() bool {
+		return apierrors.IsNotFound(f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "j"}, group))
+	})
 	f.until("a group does not say that it runs", func() bool {
 		_ = f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "next"}, group)
 		phase, _, _ := unstructured.NestedString(group.Object, "status", "phase")
