@@ -19,16 +19,23 @@ const coverEntries = 1000
 
 // cover gives the calling thread's mount namespace a directory of its own in place of dir, with
 // what dir holds, so that mount points can be made in it and not on the host.
-// It returns the mount that it made. uncover ends the making.
+// It returns the mount that it made, at a path without symbolic links. uncover ends the making.
 func (r *Runtime) cover(dir string) (container.Mount, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return container.Mount{}, err
+	}
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) && !passable(dir) {
+		entries, err = nil, nil // to this user it is as good as empty
+	}
 	if err == nil && len(entries) > coverEntries {
 		err = fmt.Errorf("%s has more than %d entries", dir, coverEntries)
 	}
 	if err != nil {
 		return container.Mount{}, err
 	}
-	host, err := os.Open(dir)
+	host, err := os.OpenFile(dir, unix.O_PATH, 0)
 	if err != nil {
 		return container.Mount{}, err
 	}
@@ -49,6 +56,13 @@ func (r *Runtime) cover(dir string) (container.Mount, error) {
 		err = changeRoot(at)
 	}
 	return container.Mount{Source: at, Target: dir}, err
+}
+
+// passable tells whether this user reaches what is in a directory. Root's home is
+// mostly one where nobody else does.
+func passable(dir string) bool {
+	_, err := os.Stat(dir + "/.")
+	return err == nil
 }
 
 // copyEntry makes what is at from appear at to.
@@ -111,9 +125,6 @@ func (r *Runtime) place(m container.Mount, covered, earlier []container.Mount) (
 			break
 		}
 		dir = filepath.Dir(dir)
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return covered, err
 	}
 	cover, err := r.cover(dir)
 	if err != nil {

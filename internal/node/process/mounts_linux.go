@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,9 @@ func (r *Runtime) mountAll(mounts []container.Mount) error {
 		}
 		if err == nil {
 			err = bind(m)
+		}
+		if err == nil { // what it hides needs no protection
+			covered = slices.DeleteFunc(covered, func(c container.Mount) bool { return within(c.Target, resolved(m.Target)) })
 		}
 		if err != nil && !m.Optional {
 			return &container.StartError{Reason: "ContainerCannotRun", Code: 128, Err: fmt.Errorf("cannot mount a volume at %s: %w", m.Target, err)}
@@ -92,11 +96,24 @@ func (p *mountpoints) ensure(m container.Mount, earlier []container.Mount) error
 		made = append(made, m.Target)
 	}
 	for _, e := range earlier {
-		if strings.HasPrefix(m.Target, strings.TrimSuffix(e.Target, "/")+"/") {
+		if within(resolved(m.Target), resolved(e.Target)) {
 			return nil
 		}
 	}
 	return p.remember(made)
+}
+
+// resolved is a path without symbolic links, as far as it is there.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// within tells whether path is dir or lies in it. Neither has symbolic links.
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // mkdirAll is os.MkdirAll that tells what it made.

@@ -573,6 +573,31 @@ func TestMounts(t *testing.T) {
 	}
 }
 
+// TestMountsHideMountPoints mounts a volume over a directory in which a mount point
+// was made for another.
+func TestMountsHideMountPoints(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t, modes["as the machine allows"])
+	if !r.Mounts() {
+		t.Skip("this machine lets nobody mount")
+	}
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "file"), []byte("text\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	spec := specFor(t, r, "sh", "-c", "cat "+podMark+"/diwan-test-b/file && echo new >/var/run/made && cat /var/run/made && ls "+podMark)
+	spec.Mounts = []container.Mount{
+		{Source: data, Target: podMark + "/diwan-test-a"},
+		{Source: t.TempDir(), Target: "/var/run"},
+		{Source: data, Target: podMark + "/diwan-test-b"},
+	}
+	await(t, start(t, r, spec))
+	have, _ := os.ReadFile(spec.Log)
+	if diff := cmp.Diff("text\nnew\ndiwan-test-b\n", string(have)); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
 func TestMountPointsAreRemoved(t *testing.T) {
 	t.Parallel()
 	r, err := New(DefaultConfig(filepath.Join(t.TempDir(), "pods")))

@@ -36,12 +36,13 @@ func TestUserMountsAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("diwan-test-%d", os.Getpid())
-	targets := []string{"/" + name + "/a/b", "/usr/" + name, "/etc/" + name + "/file", "/run/secrets/kubernetes.io/" + name}
+	top := "/" + name + "/a/b" // last: when all of the machine is covered, all is inside
+	targets := []string{"/var/run/" + name, "/usr/" + name, "/etc/" + name + "/file", "/run/secrets/kubernetes.io/" + name, "/root/" + name + "/a", top}
 	spec := specFor(t, r, "sh", "-c", `
 		cat $FILES
 		for d in / /usr /etc; do echo $d $(ls $d | grep -v diwan-test- | wc -l); done
 		echo x 2>/dev/null >/$NAME-made || echo cannot write to the root directory
-		echo x >`+targets[0]+`/made; readlink /bin; echo ready; sleep 60`)
+		echo x >`+top+`/made; readlink /bin; echo ready; sleep 60`)
 	var files []string
 	for _, target := range targets {
 		source := data
@@ -77,13 +78,16 @@ func TestUserMountsAnywhere(t *testing.T) {
 		t.Errorf("output (-want +got):\n%s", diff)
 	}
 	var out bytes.Buffer
-	if err := run.Exec(t.Context(), []string{"cat", targets[0] + "/made"}, container.Streams{Stdout: &out}); err != nil || out.String() != "x\n" {
+	if err := run.Exec(t.Context(), []string{"cat", top + "/made"}, container.Streams{Stdout: &out}); err != nil || out.String() != "x\n" {
 		t.Errorf("a command beside the program says %q, %v", out.String(), err)
 	}
 	for _, target := range targets {
 		if _, err := os.Stat(target); err == nil {
 			t.Errorf("%s is on the machine", target)
 		}
+	}
+	if text, err := os.ReadFile(r.points.file); err == nil {
+		t.Errorf("these are taken for mount points on the machine:\n%s", text)
 	}
 	if err := run.Kill(); err != nil {
 		t.Fatal(err)
