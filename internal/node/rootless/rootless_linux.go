@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -66,17 +67,18 @@ func AsUser(sys *syscall.SysProcAttr, u User) {
 // It must come before anything that a second execution would do twice.
 func Enter(processes []int) error {
 	if os.Geteuid() == 0 {
+		keepPrivate()
 		return nil
+	}
+	nsenter, err := lookNsenter()
+	if err != nil {
+		return err
 	}
 	space, err := find(processes)
 	if err != nil {
 		return err
 	}
 	defer space.Close()
-	nsenter, err := exec.LookPath("nsenter")
-	if err != nil {
-		return errors.New("the program nsenter is missing: install util-linux")
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("cannot find this program: %w", err)
@@ -88,9 +90,31 @@ func Enter(processes []int) error {
 	return fmt.Errorf("cannot execute %s: %w", nsenter, syscall.Exec(nsenter, args, os.Environ()))
 }
 
+// keepPrivate closes the file of a user namespace, by which nsenter came here, to
+// the programs that this process starts.
+func keepPrivate() {
+	files, _ := os.ReadDir("/proc/self/fd")
+	for _, file := range files {
+		to, _ := os.Readlink("/proc/self/fd/" + file.Name())
+		if fd, err := strconv.Atoi(file.Name()); err == nil && strings.HasPrefix(to, "user:") {
+			syscall.CloseOnExec(fd)
+		}
+	}
+}
+
+func lookNsenter() (path string, err error) {
+	if path, err = exec.LookPath("nsenter"); err != nil {
+		return "", errors.New("the program nsenter is missing: install util-linux")
+	}
+	return path, nil
+}
+
 // Allowed tells why this process, which has not entered a user namespace, cannot
 // have one; nil where it can.
 func Allowed() error {
+	if _, err := lookNsenter(); err != nil {
+		return err
+	}
 	space, err := create()
 	if err == nil {
 		space.Close()

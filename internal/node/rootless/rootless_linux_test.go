@@ -43,7 +43,7 @@ func speak() {
 	space, _ := os.Readlink("/proc/self/ns/user")
 	owner, ok := rootless.Owner()
 	fmt.Println(os.Getpid(), space, os.Geteuid(), owner.UID, owner.GID, ok, rootless.Root())
-	child := exec.Command("/bin/sh", "-c", "echo text >made; echo $$ $(id -u) $(id -g) $(grep CapEff /proc/self/status); cat")
+	child := exec.Command("/bin/sh", "-c", "echo text >made; echo $$ $(id -u) $(id -g) $(grep CapEff /proc/self/status) $(ls -l /proc/$$/fd | grep -c user:); cat")
 	child.SysProcAttr = new(syscall.SysProcAttr)
 	rootless.AsUser(child.SysProcAttr, owner)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -92,7 +92,7 @@ func TestEnter(t *testing.T) {
 	if got, want := strings.Join(append(parent[:1:1], parent[2:]...), " "), fmt.Sprint(cmd.Process.Pid, 0, rootlesstest.User, rootlesstest.User, true, false); got != want {
 		t.Errorf("the process says %q, want %q", got, want)
 	}
-	if got, want := strings.Join(child[1:], " "), fmt.Sprintf("%d %d CapEff: 0000000000000000", rootlesstest.User, rootlesstest.User); got != want {
+	if got, want := strings.Join(child[1:], " "), fmt.Sprintf("%d %d CapEff: 0000000000000000 0", rootlesstest.User, rootlesstest.User); got != want {
 		t.Errorf("its child says %q, want %q", got, want)
 	}
 	var made unix.Stat_t
