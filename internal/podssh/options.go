@@ -24,15 +24,15 @@ type options struct {
 
 // Options that have a value; all other letters have none.
 const (
-	sshValues  = "bcDEeFIiJLlmOopQRSWw"
-	sshdValues = "CcEfghkop"
+	sshValues  = "BbcDEeFIiJLlmOoPpQRSWw"
+	sshdValues = "bCcEfghkopu"
 )
 
 // parse reads a command line as getopt does: letters together, values in the same
 // word or in the next. What is not understood is left aside, as settings are that
 // have no meaning here.
 func parse(args []string, values string) (options, error) {
-	o := options{port: 0}
+	var o options
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		word := args[0]
 		args = args[1:]

@@ -5,11 +5,14 @@ package podssh
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,7 +82,6 @@ func TestCommands(t *testing.T) {
 		"Signal":   {reason: "of a program that was killed as the shell has it", host: "worker", command: []string{"kill -9 $$"}, code: 137},
 		"Input":    {reason: "input goes there, to its end", host: "worker", command: []string{"cat"}, in: strings.NewReader("a\nb\n"), out: "a\nb\n"},
 		"Endless":  {reason: "a command need not read it", host: "worker", command: []string{"echo", "done"}, in: endless{}, out: "done\n"},
-		"Daemon":   {reason: "what a command leaves behind does not keep the session", host: "worker", command: []string{"sleep 60 >/dev/null 2>&1 </dev/null & echo left; kill $!"}, out: "left\n"},
 		"Shell":    {reason: "the shell there reads the words", host: "worker", command: []string{"A=1;", "echo", `"$A  $B"`}, out: "1  \n"},
 		"NotFound": {reason: "a program that is not there", host: "worker", command: []string{"no-such-program 2>/dev/null"}, code: 127},
 	}
@@ -96,6 +98,51 @@ func TestCommands(t *testing.T) {
 				t.Errorf("%s: code %d, out %q, err %q (%v)", tc.reason, code, out.String(), errs.String(), err)
 			}
 		})
+	}
+}
+
+// TestLeftBehind holds that what a command leaves behind goes on, and does not keep
+// the session, though it has its output open.
+func TestLeftBehind(t *testing.T) {
+	t.Parallel()
+	c := serve(t, keys(t))
+	var out bytes.Buffer
+	code, err := c.Run(t.Context(), "worker", []string{"sleep 600 & echo $!"}, strings.NewReader(""), &out, io.Discard)
+	pid, wrong := strconv.Atoi(strings.TrimSpace(out.String()))
+	if err != nil || wrong != nil || code != 0 {
+		t.Fatalf("code %d, out %q (%v)", code, out.String(), err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Errorf("what was left behind has ended: %v", err)
+	}
+}
+
+// TestClientGone holds that a command ends when its client is gone.
+func TestClientGone(t *testing.T) {
+	t.Parallel()
+	c := serve(t, keys(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.Run(ctx, "worker", []string{"echo $$; exec sleep 600"}, strings.NewReader(""), out, io.Discard)
+		out.CloseWithError(err)
+		ended <- err
+	}()
+	var pid int
+	if _, err := fmt.Fscanln(said, &pid); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("the client knows of no end")
+	}
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the command runs on")
+		}
 	}
 }
 
@@ -160,6 +207,7 @@ func TestOptions(t *testing.T) {
 		"-o ConnectionAttempts=10 host orted -mca ess env -p x": {host: "host", command: []string{"orted", "-mca", "ess", "env", "-p", "x"}},
 		"-x -p 2200 host true":               {port: 2200, host: "host", command: []string{"true"}},
 		"-xTp2200 -l me host -- true":        {port: 2200, host: "host", command: []string{"--", "true"}},
+		"-B lo -P tag -p 2200 host a":        {port: 2200, host: "host", command: []string{"a"}},
 		"-oPort=2200 -q -- host a":           {port: 2200, host: "host", command: []string{"a"}},
 		"-o StrictHostKeyChecking=no host a": {host: "host", command: []string{"a"}},
 	}
@@ -169,7 +217,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("ssh %s: %v (-want +got)\n%s", line, err, diff)
 		}
 	}
-	for line, want := range map[string]int{"-De": 2222, "-De -f /no/such/file": 2222, "-De -f " + settings: 2200, "-D -p 22 -f " + settings: 22, "-De -oPort=80": 80} {
+	for line, want := range map[string]int{"-De": 2222, "-De -f /no/such/file": 2222, "-De -f " + settings: 2200, "-D -p 22 -f " + settings: 22, "-De -oPort=80": 80, "-D -u 0 -b 1024 -p 22": 22} {
 		o, err := parse(strings.Fields(line), sshdValues)
 		if got, wrong := o.listenPort(); err != nil || wrong != nil || got != want {
 			t.Errorf("sshd %s listens on %d, want %d (%v, %v)", line, got, want, err, wrong)
