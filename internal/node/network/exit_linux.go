@@ -264,7 +264,10 @@ func (e *exit) flow(f flow) net.Conn {
 		e.pass(back, out, out)
 	})
 	// What follows the Pod's first packet comes here.
-	e.running.Go(func() { e.pass(out, back, out) })
+	e.running.Go(func() {
+		defer out.Close() // else the Pod's packets would come here until out is idle
+		e.pass(out, back, out)
+	})
 	return out
 }
 

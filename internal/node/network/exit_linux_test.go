@@ -3,14 +3,19 @@
 package network
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/rootless"
 	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
@@ -103,6 +108,57 @@ func TestPacketsOutside(t *testing.T) {
 				t.Errorf("Pod %s heard %q", uid, got)
 			}
 		}
+	}
+}
+
+// refusing is a socket to a side that refuses what comes, and says nothing.
+type refusing struct {
+	machine
+	net.Conn
+}
+
+func (r refusing) DialContext(context.Context, string, string) (net.Conn, error) { return r, nil }
+func (refusing) Write([]byte) (int, error)                                       { return 0, unix.ECONNREFUSED }
+
+// TestRefusedFlow ends a conversation by packets when what the Pod sends is refused:
+// its next packet begins another.
+func TestRefusedFlow(t *testing.T) {
+	t.Parallel()
+	if !rootless.Root() {
+		t.Skip("only root may act for another address here")
+	}
+	home, err := os.Open(threadNetns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer home.Close()
+	silent, other := net.Pipe()
+	defer other.Close()
+	e := &exit{bridge: &bridge{home: home}, ctx: t.Context(), flows: map[flow]net.Conn{}}
+	e.sockets, e.udpIdle = refusing{Conn: silent}, time.Hour
+	pod, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pod.Close()
+	f := flow{client: unmap(pod.LocalAddr().(*net.UDPAddr).AddrPort()), server: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.9"), uint16(freePort(t)))}
+	if e.flow(f) == nil {
+		t.Fatal("there is no conversation")
+	}
+	if _, err := pod.WriteToUDPAddrPort([]byte("text"), f.server); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { e.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		silent.Close()
+		t.Error("the conversation goes on")
+	}
+	<-ended
+	if len(e.flows) > 0 {
+		t.Errorf("%d conversations are left", len(e.flows))
 	}
 }
 

@@ -5,6 +5,7 @@
 package rootlesstest
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"os/exec"
@@ -90,7 +91,7 @@ func Again(t *testing.T, pattern string) {
 	t.Helper()
 	Need(t)
 	cmd := Command(t, Home(t), os.Args[0], "-test.run", pattern)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("no tests to run")) {
 		t.Errorf("as an ordinary user: %v\n%s", err, out)
 	}
 }
