@@ -48,14 +48,17 @@ func (r *Runtime) cover(dir string) (container.Mount, error) {
 		return container.Mount{}, fmt.Errorf("cover %s: %w", dir, err)
 	}
 	for _, e := range entries {
-		if err := copyEntry(filepath.Join(from, e.Name()), filepath.Join(at, e.Name()), e.Type()); err != nil {
-			return container.Mount{}, fmt.Errorf("cover %s: %w", dir, err)
+		if err = copyEntry(filepath.Join(from, e.Name()), filepath.Join(at, e.Name()), e.Type()); err != nil {
+			break
 		}
 	}
-	if dir == "/" {
+	if err == nil && dir == "/" {
 		err = changeRoot(at)
 	}
-	return container.Mount{Source: at, Target: dir}, err
+	if err != nil { // a run that does without the mount sees what was there
+		return container.Mount{}, errors.Join(fmt.Errorf("cover %s: %w", dir, err), unix.Unmount(at, unix.MNT_DETACH))
+	}
+	return container.Mount{Source: at, Target: dir}, nil
 }
 
 // passable tells whether this user reaches what is in a directory. Root's home is
@@ -65,11 +68,14 @@ func passable(dir string) bool {
 	return err == nil
 }
 
-// copyEntry makes what is at from appear at to.
+// copyEntry makes what is at from appear at to. What has gone meanwhile does not.
 func copyEntry(from, to string, kind fs.FileMode) error {
 	switch kind {
 	case fs.ModeSymlink:
 		target, err := os.Readlink(from)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -83,7 +89,11 @@ func copyEntry(from, to string, kind fs.FileMode) error {
 			return err
 		}
 	}
-	return bind(container.Mount{Source: from, Target: to})
+	err := bind(container.Mount{Source: from, Target: to})
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Remove(to)
+	}
+	return err
 }
 
 // changeRoot makes a mount the root directory of the calling thread's mount namespace.

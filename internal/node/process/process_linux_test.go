@@ -598,6 +598,47 @@ func TestMountsHideMountPoints(t *testing.T) {
 	}
 }
 
+// TestMountsCoverAllOrNothing covers a directory that does not fit, which is then
+// seen as it was, and copies what has gone meanwhile.
+func TestMountsCoverAllOrNothing(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t, modes["as the machine allows"])
+	if !r.Mounts() {
+		t.Skip("this machine lets nobody mount")
+	}
+	full, space := t.TempDir(), t.TempDir()
+	for i := range 300 { // each takes a page
+		if err := os.Symlink(strings.Repeat("x", 200), filepath.Join(full, fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := onThread(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			return err
+		}
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+			return err
+		}
+		if _, err := r.cover(full); !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("a directory that does not fit gives %v", err)
+		}
+		if entries, err := os.ReadDir(full); len(entries) != 300 {
+			t.Errorf("it then has %d entries, want 300 (%v)", len(entries), err)
+		}
+		for _, kind := range []os.FileMode{0, os.ModeDir, os.ModeSymlink} {
+			if err := copyEntry(filepath.Join(full, "none"), filepath.Join(space, "none"), kind); err != nil {
+				t.Errorf("a %v that has gone gives %v", kind, err)
+			}
+		}
+		if entries, err := os.ReadDir(space); len(entries) != 0 || err != nil {
+			t.Errorf("of what has gone is left: %v (%v)", entries, err)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMountPointsAreRemoved(t *testing.T) {
 	t.Parallel()
 	r, err := New(DefaultConfig(filepath.Join(t.TempDir(), "pods")))
