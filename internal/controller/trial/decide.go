@@ -88,7 +88,7 @@ func (s situation) begin() (step, time.Duration) {
 	switch pause := s.failed.Add(backoff(s.failures)).Sub(s.now); {
 	case s.order == kill:
 		return stepKill, 0
-	case s.order == suspend:
+	case s.order == drain || s.order == suspend:
 		return stepSuspend, 0
 	case s.failures > 0 && pause > 0:
 		return stepWait, pause
@@ -126,7 +126,8 @@ type order int
 
 const (
 	proceed order = iota
-	suspend
+	drain         // what runs goes on to its end, nothing begins
+	suspend       // nothing runs
 	kill
 )
 
@@ -144,8 +145,11 @@ func orderOf(e *v1beta1.Experiment) (order, string) {
 			return proceed, ""
 		}
 	}
-	if e.Spec.Suspend && e.Spec.SuspendPolicy == v1beta1.SuspendTrials {
+	switch {
+	case !e.Spec.Suspend:
+		return proceed, ""
+	case e.Spec.SuspendPolicy == v1beta1.SuspendTrials:
 		return suspend, ""
 	}
-	return proceed, ""
+	return drain, ""
 }

@@ -53,6 +53,10 @@ func TestDecide(t *testing.T) {
 		"Suspended":     {"and nothing runs, however long", situation{order: suspend, limit: time.Second, run: run(going, suspended)}, stepSuspend, 0},
 		"None to begin": {"nor begins", situation{order: suspend}, stepSuspend, 0},
 		"Ended before":  {"what has ended has ended", situation{order: suspend, run: run(well)}, stepJudge, 0},
+		"Finish":        {"of those that finish, what runs goes on", situation{order: drain, run: run(going)}, stepFollow, 0},
+		"Finish paused": {"as does what was suspended before", situation{order: drain, run: run(going, suspended)}, stepResume, 0},
+		"None to start": {"what still waits does so until the experiment goes on", situation{order: drain}, stepSuspend, 0},
+		"None again":    {"nor is there another try", situation{order: drain, retries: 1, failures: 1, failed: noon.Add(-time.Hour)}, stepSuspend, 0},
 		"Resume":        {"it goes on", situation{run: run(going, suspended)}, stepResume, 0},
 		"Kill":          {"it is stopped", situation{order: kill, run: run(going)}, stepKill, 0},
 		"Kill none":     {"though it has not begun, or the cache does not have its run", situation{order: kill}, stepKill, 0},
@@ -78,7 +82,7 @@ func TestDecideProperties(t *testing.T) {
 			return time.Duration(rapid.IntRange(least, most).Draw(t, name)) * time.Second
 		}
 		s := situation{
-			now: noon, order: order(rapid.IntRange(0, 2).Draw(t, "order")),
+			now: noon, order: order(rapid.IntRange(0, 3).Draw(t, "order")),
 			retries: rapid.IntRange(0, 3).Draw(t, "retries"), failed: noon.Add(-seconds("failed", 0, 100)), limit: seconds("limit", 0, 5),
 		}
 		s.failures = rapid.IntRange(0, s.retries).Draw(t, "failures")
@@ -94,7 +98,9 @@ func TestDecideProperties(t *testing.T) {
 		switch {
 		case wait < 0:
 			t.Fatalf("the wait is %s", wait)
-		case s.order != proceed && works:
+		case s.order == drain && step == stepStart:
+			t.Fatal("a run begins while the experiment is suspended")
+		case s.order > drain && works:
 			t.Fatal("a trial goes on that is not to")
 		case (step == stepStart) && s.run != nil:
 			t.Fatal("a run is made though there is one")
@@ -141,7 +147,7 @@ func TestOrderOf(t *testing.T) {
 		"Stop fails": {"also when it failed", changes{stops, ended(v1beta1.ConditionFailed, v1beta1.ReasonExperimentFailed)}, kill},
 		"Not yet":    {"only then", changes{stops}, proceed},
 		"Late":       {"a time limit is one", changes{ended(v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentTimeLimitReached)}, kill},
-		"Suspend":    {"trials that run finish", changes{pauses}, proceed},
+		"Suspend":    {"trials that run finish", changes{pauses}, drain},
 		"Wholly":     {"or not", changes{pauses, wholly}, suspend},
 		"Policy":     {"the policy alone suspends nothing", changes{wholly}, proceed},
 		"Over":       {"an end goes before a pause", changes{pauses, wholly, ended(v1beta1.ConditionSucceeded, v1beta1.ReasonExperimentGoalReached)}, proceed},
