@@ -7,8 +7,10 @@ package report
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
@@ -19,10 +21,11 @@ import (
 // Each event is a write to the API server, about as dear as one of the handful
 // that a whole trial takes. Normal events tell what conditions tell too, so of
 // them only a trickle passes when trials come fast; warnings have a budget of
-// their own. What is over budget is dropped, never delayed.
+// their own. Each namespace has its budgets, that a busy one does not silence
+// others. What is over budget is dropped, never delayed.
 type Events struct {
 	recorder         events.EventRecorder
-	normal, warnings flowcontrol.PassiveRateLimiter
+	normal, warnings *budgets
 }
 
 // Budgets of events, each a rate per second and what may come at once. Fifty
@@ -35,23 +38,19 @@ const (
 
 // NewEvents returns Events that go to recorder.
 func NewEvents(recorder events.EventRecorder) *Events {
-	return &Events{
-		recorder: recorder,
-		normal:   flowcontrol.NewTokenBucketPassiveRateLimiter(normalRate, normalBurst),
-		warnings: flowcontrol.NewTokenBucketPassiveRateLimiter(warningRate, warningBurst),
-	}
+	return &Events{recorder: recorder, normal: newBudgets(normalRate, normalBurst), warnings: newBudgets(warningRate, warningBurst)}
 }
 
 // Normal records that something went its way.
 func (e *Events) Normal(about runtime.Object, reason, format string, args ...any) {
-	if e.normal.TryAccept() {
+	if e.normal.accept(about) {
 		e.record(about, corev1.EventTypeNormal, reason, format, args)
 	}
 }
 
 // Warning records that something needs a look.
 func (e *Events) Warning(about runtime.Object, reason, format string, args ...any) {
-	if e.warnings.TryAccept() {
+	if e.warnings.accept(about) {
 		e.record(about, corev1.EventTypeWarning, reason, format, args)
 	}
 }
@@ -62,4 +61,31 @@ func (e *Events) record(about runtime.Object, kind, reason, format string, args 
 		note = strings.ToValidUTF8(note[:noteLimit-3], "") + "..."
 	}
 	e.recorder.Eventf(about, nil, kind, reason, "Reconcile", "%s", note)
+}
+
+// budgets are equal budgets of all namespaces; "" is that of what has none.
+type budgets struct {
+	rate  float32
+	burst int
+
+	mu sync.Mutex
+	of map[string]flowcontrol.PassiveRateLimiter
+}
+
+func newBudgets(rate float32, burst int) *budgets {
+	return &budgets{rate: rate, burst: burst, of: map[string]flowcontrol.PassiveRateLimiter{}}
+}
+
+// accept takes one event from the budget of the object's namespace.
+func (b *budgets) accept(about runtime.Object) bool {
+	namespace := ""
+	if o, ok := about.(metav1.Object); ok {
+		namespace = o.GetNamespace()
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.of[namespace] == nil {
+		b.of[namespace] = flowcontrol.NewTokenBucketPassiveRateLimiter(b.rate, b.burst)
+	}
+	return b.of[namespace].TryAccept()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,6 +26,11 @@ func TestNormalEventsHaveABudget(t *testing.T) {
 	}
 	if n := len(recorder.Events); n < 50 || n > 500 {
 		t.Errorf("%d of 1000 events passed, want the burst of 50 and little more", n)
+	}
+	before := len(recorder.Events)
+	e.Normal(&v1beta1.Trial{ObjectMeta: metav1.ObjectMeta{Namespace: "quiet"}}, v1beta1.ReasonJobCreated, "Job %s has been created", "y")
+	if len(recorder.Events) != before+1 {
+		t.Error("a busy namespace silences another")
 	}
 	e.Warning(&v1beta1.Trial{}, v1beta1.ReasonReconcileError, "%s", strings.Repeat("ä", 1000))
 	var last string
