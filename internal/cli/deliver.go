@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -40,7 +41,7 @@ func (a *app) deliverKubectl() *cobra.Command {
 		Short:  "Put a kubectl with the rights of this Pod into $TARGET_DIR, and wait for the workers of /etc/mpi/hostfile",
 		Hidden: true,
 		Args:   noArguments,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 			target := os.Getenv("TARGET_DIR")
 			if host == "" || port == "" || target == "" {
@@ -62,7 +63,7 @@ func (a *app) deliverKubectl() *cobra.Command {
 			}
 			ctx, release := interruptible(context.Background())
 			defer release()
-			return awaitWorkers(ctx, workersIn(string(hosts)))
+			return awaitWorkers(ctx, workersIn(string(hosts)), cmd.ErrOrStderr())
 		},
 	}
 }
@@ -78,8 +79,9 @@ func workersIn(hostfile string) []string {
 	return workers
 }
 
-// awaitWorkers waits until each worker runs, or has: mpirun fails at one that is not there yet.
-func awaitWorkers(ctx context.Context, workers []string) error {
+// awaitWorkers waits until each worker runs, or has: mpirun fails at one that is not there yet. It logs why it waits
+// where the API server does not tell.
+func awaitWorkers(ctx context.Context, workers []string, log io.Writer) error {
 	namespace, err := os.ReadFile(filepath.Join(accountDir, "namespace"))
 	if err != nil {
 		return fmt.Errorf("cannot wait for the workers: %w", err)
@@ -92,10 +94,15 @@ func awaitWorkers(ctx context.Context, workers []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot wait for the workers: %w", err)
 	}
+	said := ""
 	for _, name := range workers {
 		err := wait.PollUntilContextCancel(ctx, workerPoll, true, func(ctx context.Context) (bool, error) {
 			pod, err := client.CoreV1().Pods(string(namespace)).Get(ctx, name, metav1.GetOptions{})
 			// The operator may not have made it, or the right to see it, yet.
+			if err != nil && err.Error() != said {
+				said = err.Error()
+				fmt.Fprintf(log, "waiting for worker %s: %s\n", name, said)
+			}
 			return err == nil && pod.Status.Phase != corev1.PodPending, nil
 		})
 		if err != nil {
