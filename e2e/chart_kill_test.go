@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"diwan.dev/diwan/internal/processcluster"
 )
@@ -53,6 +54,23 @@ func (f *foreign) testKills(t *testing.T) {
 		t.Errorf("these trials of an undisturbed run are missing: %v", want)
 	}
 	checkDiary(t, diary, trials)
+}
+
+// testTrainingKills disturbs training jobs of all kinds and policies by the same
+// faults, and by people, who delete Pods and suspend jobs.
+func (f *foreign) testTrainingKills(t *testing.T) {
+	n, faults := 16, 8
+	if *soak {
+		n, faults = 100, 80
+	}
+	f.namespace(faulty)
+	o := newOrdeal(t, n, func() dynamic.Interface { return f.any })
+	o.disturb(faults, append(f.faults(t),
+		fault{"Pods deleted", func(time.Duration) { o.deletePods(false) }},
+		fault{"suspended", func(away time.Duration) { o.rest(away) }},
+	))
+	o.end(4 * time.Minute)
+	o.nothingLeft()
 }
 
 // faults are those of the operators, their database and the parts of the

@@ -22,13 +22,17 @@ import (
 func (f *foreign) testSDKs(t *testing.T) {
 	python := sdks(t)
 	f.cluster.Map(image.Entry{Image: "notebook", Command: []string{python}})
-	for _, trials := range []string{"docker.io/pytorch/pytorch", "nvcr.io/nvidia/jax"} {
+	for _, trials := range []string{"docker.io/pytorch/pytorch", "docker.io/tensorflow/tensorflow", "nvcr.io/nvidia/jax"} {
 		f.cluster.Map(image.Entry{Image: trials, Path: []string{filepath.Dir(python)}})
 	}
 	account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "default"}
 	f.bind(t, "default", "notebook", "edit", account)
 	f.bind(t, "kube-public", "notebook", "view", account)
-	for _, program := range []string{"katib_client", "trainer_client", "optimizer_client"} {
+	if _, err := f.kube.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sdk"}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.bind(t, "sdk", "notebook", "edit", account)
+	for _, program := range []string{"katib_client", "training_client", "trainer_client", "optimizer_client"} {
 		t.Run(program, func(t *testing.T) {
 			if said := f.notebook(t, program); strings.Contains(said, "version info is not available") {
 				t.Errorf("the SDK does not find which Trainer there is:\n%s", said)

@@ -77,6 +77,7 @@ func newForeign(t *testing.T) *foreign {
 		Program: program,
 		Images: []image.Entry{
 			{Image: imageOfDiwan, Command: []string{binary}, Path: []string{filepath.Dir(binary)}},
+			{Image: "ghcr.io/kubeflow/training-v1/kubectl-delivery", Command: []string{binary, "deliver-kubectl"}},
 			{Image: "report", Command: []string{self}, Env: map[string]string{reporting: "1"}},
 		},
 	})
@@ -297,6 +298,7 @@ func TestChart(t *testing.T) {
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions) // before an API server begins again, which knows no roles for a moment
 	t.Run("kills", f.testKills)
+	t.Run("training kills", f.testTrainingKills)
 	t.Run("upgrade", f.testUpgrade)
 	t.Run("uninstall", f.testUninstall)
 	t.Run("manifests", f.testManifests)

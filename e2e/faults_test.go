@@ -22,7 +22,7 @@ import (
 // away for a minute, and TestChart one of as many on a cluster whose parts are
 // processes of their own:
 //
-//	go test ./e2e -run 'TestFaults|TestChart/kills' -soak -timeout 30m
+//	go test ./e2e -run 'Faults$|TestChart/kills' -soak -timeout 60m
 var soak = flag.Bool("soak", false, "disturb long experiments")
 
 // fault is something that goes wrong for a while.
