@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -147,10 +146,10 @@ func TestHostileManifests(t *testing.T) {
 					}
 					manifest = edited
 				}
-				answer, err := s.answer(t, manifest)
+				answer, err := s.answer(t, manifest, h.want)
 				if err != nil {
 					t.Error(err)
-				} else if !strings.Contains(strings.ToLower(answer), strings.ToLower(h.want)) {
+				} else if !says(answer, h.want) {
 					t.Errorf("the answer does not say %q:\n%s", h.want, answer)
 				}
 			})
@@ -161,7 +160,7 @@ func TestHostileManifests(t *testing.T) {
 			part(fmt.Sprintf("random %d of seed %d", i, seed), func(t *testing.T, s *server) {
 				random := rand.New(rand.NewPCG(seed, uint64(i)))
 				manifest := mutate(t, random, shape{}.filled(fmt.Sprintf("random-%d", i)).manifest())
-				if _, err := s.answer(t, manifest); err != nil {
+				if _, err := s.answer(t, manifest, ""); err != nil {
 					t.Errorf("%v\n%s", err, manifest)
 				}
 			})
@@ -191,10 +190,17 @@ func (s shape) filled(name string) shape {
 	return s
 }
 
+// says reports whether an answer has what is wanted in it.
+func says(answer, want string) bool {
+	return strings.Contains(strings.ToLower(answer), strings.ToLower(want))
+}
+
 // answer gives the manifest to the API server and returns what it says: an
 // error at once, or in time what the conditions and events of the experiment
-// and all that it started tell. An error means that there was no answer.
-func (s *server) answer(t *testing.T, manifest string) (string, error) {
+// and all that it started tell, which is looked at until it has ended or a
+// warning has come and they say what is wanted. An error means that there was no
+// answer.
+func (s *server) answer(t *testing.T, manifest, want string) (string, error) {
 	object, err := decode(manifest)
 	if err != nil {
 		return err.Error(), nil
@@ -210,13 +216,14 @@ func (s *server) answer(t *testing.T, manifest string) (string, error) {
 		foreground := metav1.DeletePropagationForeground
 		_ = client.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &foreground})
 	}()
+	var said []string
 	deadline := time.Now().Add(90 * time.Second)
 	for time.Now().Before(deadline) {
 		object, err := client.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}
-		said := s.said(t, name)
+		said = s.said(t, name)
 		for _, kind := range []string{"Succeeded", "Failed"} {
 			if reason, message, ok := condition(object, kind); ok {
 				return strings.Join(append(said, kind, reason, message), "\n"), nil
@@ -228,14 +235,13 @@ func (s *server) answer(t *testing.T, manifest string) (string, error) {
 		}
 		// What can still become right, as a missing ConfigMap, does not end
 		// the experiment, but there is a warning.
-		for _, line := range said {
-			if strings.HasPrefix(line, "Warning") {
-				return strings.Join(said, "\n"), nil
-			}
+		warned := slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "Warning") })
+		if text := strings.Join(said, "\n"); warned && says(text, want) {
+			return text, nil
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
-	return "", errors.New("no condition and no warning after 90 s")
+	return "", fmt.Errorf("after 90 s no end, and no warning with %q:\n%s", want, strings.Join(said, "\n"))
 }
 
 // said collects what events and conditions tell of an experiment's objects.
