@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
-	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/hollow"
 )
 
@@ -36,15 +35,7 @@ type floor struct {
 func newFloor(t *testing.T, nodes int, cpu string) *floor {
 	t.Helper()
 	t.Parallel()
-	c, namespace := cluster.Namespace(t)
-	scheme, err := controller.NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := client.NewWithWatch(c.RESTConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, api, namespace := connect(t)
 	kube, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

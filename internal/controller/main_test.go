@@ -19,6 +19,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/controller"
+	"diwan.dev/diwan/internal/localcluster"
 	"diwan.dev/diwan/internal/localcluster/clustertest"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/sqlite"
@@ -27,6 +28,22 @@ import (
 var cluster clustertest.Shared
 
 func TestMain(m *testing.M) { os.Exit(cluster.Run(m)) }
+
+// connect returns a new namespace of the cluster, and a client that knows all
+// kinds of the operator's.
+func connect(t *testing.T) (*localcluster.Cluster, client.WithWatch, string) {
+	t.Helper()
+	c, namespace := cluster.Namespace(t)
+	scheme, err := controller.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := client.NewWithWatch(c.RESTConfig(), client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, api, namespace
+}
 
 // lab is a namespace of the cluster in which the test itself is the node: it
 // decides how each Pod ends and what it reports.
@@ -44,15 +61,7 @@ type program func(ctx context.Context, pod *corev1.Pod) (loss string, exit int32
 func newLab(t *testing.T, run program) *lab {
 	t.Helper()
 	t.Parallel()
-	c, namespace := cluster.Namespace(t)
-	scheme, err := controller.NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	api, err := client.NewWithWatch(c.RESTConfig(), client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, api, namespace := connect(t)
 	store, err := sqlite.Open(t.Context(), c.Home().Path("observations.db"))
 	if err != nil {
 		t.Fatal(err)
