@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -214,6 +215,57 @@ func TestGangScattered(t *testing.T) {
 		}
 		return n == 2
 	})
+}
+
+// TestGangNowhere has gangs of which one Pod or all find no node, though the sum
+// of the nodes has room for them: they hold no place that another could use, and
+// no other waits behind them. Once there is a node, they run.
+func TestGangNowhere(t *testing.T) {
+	t.Parallel()
+	for reason, nowhere := range map[string]int{"one": 1, "all": 4} {
+		t.Run(reason, func(t *testing.T) {
+			f := newFloor(t, 1, "4")
+			pod := func(name, group, places, selector string) {
+				f.create(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {%s}}, spec: {nodeSelector: {%s: %s%s}, containers: [{name: c, image: i, command: [c], resources: {limits: {%s: %s}}}]}}`,
+					name, group, hollow.Label, f.namespace, selector, placesOf(f.namespace), places))
+			}
+			read := func(name string) *corev1.Pod {
+				p := &corev1.Pod{}
+				if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, p); err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			f.create(`{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 4, scheduleTimeoutSeconds: 600}}`)
+			for i := range 4 {
+				selector := ""
+				if i < nowhere {
+					selector = ", diwan.dev/zone: z"
+				}
+				pod(fmt.Sprintf("g-%d", i), "scheduling.x-k8s.io/pod-group: g", "1", selector)
+			}
+			f.until("no Pod is told that it has no node", func() bool { return f.told("g-", "didn't match") })
+			pod("alone", "", "4", "")
+			f.until("a Pod that comes later does not run", func() bool { return read("alone").Status.Phase == corev1.PodRunning })
+
+			if err := f.client.Delete(t.Context(), read("alone")); err != nil {
+				t.Fatal(err)
+			}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-0"}}
+			if err := f.client.Patch(t.Context(), node, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"labels": {"diwan.dev/zone": "z"}}}`))); err != nil {
+				t.Fatal(err)
+			}
+			f.until("the gang does not run", func() bool {
+				running := 0
+				for i := range 4 {
+					if read(fmt.Sprintf("g-%d", i)).Status.Phase == corev1.PodRunning {
+						running++
+					}
+				}
+				return running == 4
+			})
+		})
+	}
 }
 
 // TestGangTooLarge equals upstream's end-to-end test of gangs: a job whose

@@ -4,8 +4,10 @@ package gang
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // members are the Pods of a group. Those that are being deleted are left out.
@@ -13,6 +15,7 @@ type members struct {
 	bound   []*corev1.Pod // have a node
 	free    []*corev1.Pod // have none, though some may hold a place
 	held    int           // of the free, those that hold a place
+	nowhere []types.UID   // of the free, those that found no node when they were tried last
 	running int           // of the bound, those that run
 	// succeeded and failed Pods have no place any more.
 	succeeded, failed int
@@ -30,6 +33,16 @@ func (g Group) waitsFor(m members) string {
 		return ""
 	}
 	return fmt.Sprintf("%s has %d of the %d Pods that it needs", g.Key, m.there(), g.Min)
+}
+
+// lacksNode reports whether a group needs, beside a Pod that is to be tried, some
+// that found no node. They are tried again when something changes for them.
+func (g Group) lacksNode(m members, pod types.UID) bool {
+	nowhere := len(m.nowhere)
+	if slices.Contains(m.nowhere, pod) {
+		nowhere--
+	}
+	return !m.placed() && nowhere > 0 && m.there()-nowhere < g.Min
 }
 
 // fits says what a group lacks that is to be placed now, "" if nothing. It is

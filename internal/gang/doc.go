@@ -9,11 +9,12 @@
 //
 // A group is a gang until its first Pod is bound. Until then no Pod leaves the
 // gate before as many as minMember are there, none is tried while the nodes have
-// not room for that many, and one that found a node waits for the others. When
-// one of them finds none, those that wait let go at once, so that two groups
-// never hold what the other needs. As soon as a Pod of the group is bound, the
-// group was placed whole; what comes later, such as the replacement of a Pod
-// that failed, comes alone.
+// not room for that many, and one that found a node calls the others and waits
+// for them. When one of them finds none, those that wait let go at once, so that
+// two groups never hold what the other needs, and no other is tried before it
+// has found one. As soon as a Pod of the group is bound, the group was placed
+// whole; what comes later, such as the replacement of a Pod that failed, comes
+// alone.
 //
 // Groups stand in the queue by priority and then by age, their Pods next to
 // each other. Nothing is stored but the phase of the group, which only tells.

@@ -130,6 +130,30 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+func TestLacksNode(t *testing.T) {
+	t.Parallel()
+	g := Group{Min: 3}
+	cases := []struct {
+		reason  string
+		members members
+		pod     types.UID
+		want    bool
+	}{
+		{"nobody has been tried", members{free: pods("1", "1", "1")}, "0", false},
+		{"another found no node", members{free: pods("1", "1", "1"), nowhere: []types.UID{"1"}}, "0", true},
+		{"the one that found none is tried again", members{free: pods("1", "1", "1"), nowhere: []types.UID{"1"}}, "1", false},
+		{"there are others", members{free: pods("1", "1", "1", "1"), nowhere: []types.UID{"1"}}, "0", false},
+		{"one has succeeded", members{free: pods("1", "1", "1"), succeeded: 1, nowhere: []types.UID{"1"}}, "0", false},
+		{"two found none, and one of them is tried", members{free: pods("1", "1", "1"), nowhere: []types.UID{"1", "2"}}, "1", true},
+		{"the group is placed", members{bound: pods("1"), free: pods("1", "1"), nowhere: []types.UID{"1"}}, "0", false},
+	}
+	for _, tc := range cases {
+		if got := g.lacksNode(tc.members, tc.pod); got != tc.want {
+			t.Errorf("%s: %v", tc.reason, got)
+		}
+	}
+}
+
 // has reports whether text has words, and is empty if there are none.
 func has(text, words string) bool {
 	return strings.Contains(text, words) && (text == "") == (words == "")

@@ -33,8 +33,9 @@ type Groups struct {
 	priorities schedulinglisters.PriorityClassLister
 	nodes      cache.SharedIndexInformer
 
-	mu   sync.Mutex
-	held map[Key]map[types.UID]bool // Pods that hold a place, and are not seen bound
+	mu      sync.Mutex
+	held    map[Key]map[types.UID]bool // Pods that hold a place, and are not seen bound
+	nowhere map[Key]map[types.UID]bool // Pods that found no node when they were tried last
 }
 
 // NewGroups adds what it needs to the scheduler's own informers: of Pods that
@@ -57,6 +58,7 @@ func NewGroups(kube kubernetes.Interface, client dynamic.Interface, shared infor
 		nodes:      shared.Core().V1().Nodes().Informer(),
 		priorities: shared.Scheduling().V1().PriorityClasses().Lister(),
 		held:       map[Key]map[types.UID]bool{},
+		nowhere:    map[Key]map[types.UID]bool{},
 	}
 	for _, api := range apis {
 		g.objects[api] = objects.ForResource(api).Informer()
@@ -148,6 +150,11 @@ func (g *Groups) members(key Key) members {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m.held = len(g.held[key])
+	for _, pod := range m.free {
+		if g.nowhere[key][pod.UID] {
+			m.nowhere = append(m.nowhere, pod.UID)
+		}
+	}
 	return m
 }
 
@@ -155,10 +162,15 @@ func (g *Groups) members(key Key) members {
 func (g *Groups) hold(key Key, pod types.UID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.held[key] == nil {
-		g.held[key] = map[types.UID]bool{}
-	}
-	g.held[key][pod] = true
+	put(g.held, key, pod)
+	take(g.nowhere, key, pod)
+}
+
+// foundNone notes that a Pod found no node.
+func (g *Groups) foundNone(key Key, pod types.UID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	put(g.nowhere, key, pod)
 }
 
 // letGo notes that a Pod holds no place any more, or is seen bound.
@@ -169,9 +181,21 @@ func (g *Groups) letGo(pod *corev1.Pod) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.held[key], pod.UID)
-	if len(g.held[key]) == 0 {
-		delete(g.held, key)
+	take(g.held, key, pod.UID)
+	take(g.nowhere, key, pod.UID)
+}
+
+func put(sets map[Key]map[types.UID]bool, key Key, pod types.UID) {
+	if sets[key] == nil {
+		sets[key] = map[types.UID]bool{}
+	}
+	sets[key][pod] = true
+}
+
+func take(sets map[Key]map[types.UID]bool, key Key, pod types.UID) {
+	delete(sets[key], pod)
+	if len(sets[key]) == 0 {
+		delete(sets, key)
 	}
 }
 

@@ -82,7 +82,8 @@ func (a place) before(b place) bool {
 }
 
 // EventsToRegister implements fwk.EnqueueExtensions: what may let a Pod go on
-// that this plugin sent away. The last Pod of a group to come calls the others.
+// that this plugin sent away. The first Pod of a group to find a node calls the
+// others.
 func (p *plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	events := []fwk.ClusterEventWithHint{
 		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.UpdatePodScaleDown}},
@@ -113,37 +114,48 @@ func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 
 func missing(key Key) string { return fmt.Sprintf("%s does not exist", key) }
 
-// PreFilter implements fwk.PreFilterPlugin: as long as no Pod of a group holds a
-// place, there must be room for all.
-func (p *plugin) PreFilter(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+// sentAway notes in the state of a Pod's cycle that it was not let through to the
+// nodes, so that they found nothing about it.
+type sentAway struct{}
+
+// Clone implements fwk.StateData.
+func (sentAway) Clone() fwk.StateData { return sentAway{} }
+
+// PreFilter implements fwk.PreFilterPlugin: no Pod is tried while the group needs
+// another that found no node, and as long as none holds a place there must be
+// room for all.
+func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	key, ok := KeyOf(pod)
 	if !ok {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
+	sent := func(code fwk.Code, why string) (*fwk.PreFilterResult, *fwk.Status) {
+		state.Write(Name, sentAway{})
+		return nil, fwk.NewStatus(code, why)
+	}
 	g, ok := p.groups.group(key)
 	if !ok {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, missing(key))
+		return sent(fwk.UnschedulableAndUnresolvable, missing(key))
 	}
 	m := p.groups.members(key)
-	if m.placed() || m.held > 0 {
+	if m.placed() {
+		return nil, nil
+	}
+	if g.lacksNode(m, pod.UID) {
+		return sent(fwk.Unschedulable, fmt.Sprintf("%s needs another Pod too, which found no node", key))
+	}
+	if m.held > 0 {
 		return nil, nil
 	}
 	if waits := g.waitsFor(m); waits != "" {
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, waits)
+		return sent(fwk.UnschedulableAndUnresolvable, waits)
 	}
 	switch lack, hopeless := g.fits(m, roomOf(nodes)); {
 	case hopeless:
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, lack)
+		return sent(fwk.UnschedulableAndUnresolvable, lack)
 	case lack != "" && !outranks(corev1helpers.PodPriority(pod), nodes):
-		return nil, fwk.NewStatus(fwk.Unschedulable, lack)
+		return sent(fwk.Unschedulable, lack)
 	}
-	others := map[string]*corev1.Pod{}
-	for _, other := range m.free {
-		if other.UID != pod.UID {
-			others[string(other.UID)] = other
-		}
-	}
-	p.handle.Activate(klog.FromContext(ctx), others)
 	return nil, nil
 }
 
@@ -162,17 +174,19 @@ func outranks(priority int32, nodes []fwk.NodeInfo) bool {
 // PreFilterExtensions implements fwk.PreFilterPlugin.
 func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// PostFilter implements fwk.PostFilterPlugin: a Pod of a group found no node, so
-// the others let go of theirs.
-func (p *plugin) PostFilter(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
+// PostFilter implements fwk.PostFilterPlugin: a Pod of a group found no node. If
+// the group needs it, the others let go of theirs.
+func (p *plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	status := fwk.NewStatus(fwk.Unschedulable)
 	key, ok := KeyOf(pod)
-	if !ok {
+	if _, err := state.Read(Name); !ok || err == nil {
 		return nil, status
 	}
-	if g, ok := p.groups.group(key); ok && !g.whole(p.groups.members(key)) {
+	p.groups.foundNone(key, pod.UID)
+	if g, ok := p.groups.group(key); ok && g.lacksNode(p.groups.members(key), "") {
 		for _, held := range p.groups.holding(key) {
 			if waiting := p.handle.GetWaitingPod(held); waiting != nil {
+				p.groups.letGo(waiting.GetPod()) // at once, though the scheduler does it later
 				waiting.Reject(Name, fmt.Sprintf("Pod %s of %s found no node", pod.Name, key))
 			}
 		}
@@ -194,8 +208,8 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod,
 }
 
 // Permit implements fwk.PermitPlugin: a Pod that found a node waits for the
-// others, and the last one lets all go.
-func (p *plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
+// others, which the first one calls, and the last one lets all go.
+func (p *plugin) Permit(ctx context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) (*fwk.Status, time.Duration) {
 	key, ok := KeyOf(pod)
 	if !ok {
 		return nil, 0
@@ -204,7 +218,10 @@ func (p *plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 	if !ok {
 		return fwk.NewStatus(fwk.Unschedulable, missing(key)), 0
 	}
-	if !g.whole(p.groups.members(key)) {
+	if m := p.groups.members(key); !g.whole(m) {
+		if m.held == 1 {
+			p.call(ctx, m.free)
+		}
 		return fwk.NewStatus(fwk.Wait), g.Timeout
 	}
 	for _, held := range p.groups.holding(key) {
@@ -213,4 +230,13 @@ func (p *plugin) Permit(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ 
 		}
 	}
 	return nil, 0
+}
+
+// call has Pods tried at once, but for those that are on their way already.
+func (p *plugin) call(ctx context.Context, pods []*corev1.Pod) {
+	all := make(map[string]*corev1.Pod, len(pods))
+	for _, pod := range pods {
+		all[string(pod.UID)] = pod
+	}
+	p.handle.Activate(klog.FromContext(ctx), all)
 }
