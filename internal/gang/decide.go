@@ -5,6 +5,7 @@ package gang
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,18 @@ func (m members) placed() bool { return len(m.bound) > 0 }
 
 // there is how many members the group has, those included that are done.
 func (m members) there() int { return len(m.bound) + len(m.free) + m.succeeded }
+
+// latest is when the youngest came of those that are not done, or since if none did later.
+func (m members) latest(since time.Time) time.Time {
+	for _, pods := range [][]*corev1.Pod{m.bound, m.free} {
+		for _, pod := range pods {
+			if created := pod.CreationTimestamp.Time; created.After(since) {
+				since = created
+			}
+		}
+	}
+	return since
+}
 
 // waitsFor says for what Pods a group waits before any is tried, "" if for none.
 func (g Group) waitsFor(m members) string {

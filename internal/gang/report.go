@@ -21,8 +21,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// patience is how long a group may lack Pods before that is told: they are
-// created one after another.
+// patience is how long a group may lack Pods before that is told, since the last
+// came: they are created one after another, and of several events only the
+// first one's words are kept.
 const patience = 3 * time.Second
 
 // phase is what a group's status says of it, given what all nodes have.
@@ -174,7 +175,7 @@ func (g *Groups) report(ctx context.Context, key Key, recorder events.EventRecor
 	if waits == "" {
 		return 0, nil
 	}
-	if wait := patience - time.Since(group.Created); wait > 0 {
+	if wait := patience - time.Since(m.latest(group.Created)); wait > 0 {
 		return wait, nil
 	}
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, "Unschedulable", "Scheduling", "%s", waits)
