@@ -13,7 +13,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,8 +48,13 @@ type Config struct {
 // Start makes the nodes and serves them until stop is called, which removes
 // them.
 func Start(ctx context.Context, cfg Config) (stop func(), err error) {
+	defer func() {
+		if err != nil {
+			cfg.remove()
+		}
+	}()
 	for i := range cfg.Count {
-		if err := create(ctx, cfg, fmt.Sprintf("%s-%d", cfg.Name, i)); err != nil {
+		if err := create(ctx, cfg, cfg.node(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -77,10 +85,18 @@ func Start(ctx context.Context, cfg Config) (stop func(), err error) {
 		s.queue.ShutDown()
 		running.Wait()
 		shared.Shutdown()
-		for i := range cfg.Count {
-			_ = cfg.Client.CoreV1().Nodes().Delete(context.Background(), fmt.Sprintf("%s-%d", cfg.Name, i), metav1.DeleteOptions{})
-		}
+		cfg.remove()
 	}, nil
+}
+
+// node is the name of one of the nodes.
+func (c Config) node(i int) string { return fmt.Sprintf("%s-%d", c.Name, i) }
+
+// remove deletes the nodes, as far as they are there.
+func (c Config) remove() {
+	for i := range c.Count {
+		_ = c.Client.CoreV1().Nodes().Delete(context.Background(), c.node(i), metav1.DeleteOptions{})
+	}
 }
 
 // create makes one node that is ready for Pods.
@@ -110,15 +126,14 @@ type kubelets struct {
 	pods  cache.SharedIndexInformer
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-	mu        sync.Mutex
-	addresses uint32 // given out
+	addresses atomic.Uint32 // given out
 }
 
 // mine reports whether a Pod is on one of the nodes.
 func (s *kubelets) mine(pod *corev1.Pod) bool {
-	var i int
-	n, err := fmt.Sscanf(pod.Spec.NodeName, s.Name+"-%d", &i)
-	return err == nil && n == 1
+	number, ok := strings.CutPrefix(pod.Spec.NodeName, s.Name+"-")
+	i, err := strconv.Atoi(number)
+	return ok && err == nil && i < s.Count
 }
 
 func (s *kubelets) next(ctx context.Context) bool {
@@ -162,10 +177,7 @@ func (s *kubelets) serve(ctx context.Context, key types.NamespacedName) error {
 
 // running is the status of a Pod that runs.
 func (s *kubelets) running(pod *corev1.Pod) corev1.PodStatus {
-	s.mu.Lock()
-	s.addresses++
-	n := s.addresses
-	s.mu.Unlock()
+	n := s.addresses.Add(1)
 	address, now := fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255), metav1.Now()
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}}
 	for _, t := range []corev1.PodConditionType{corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady} {
