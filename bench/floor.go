@@ -3,21 +3,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"diwan.dev/diwan/internal/hollow"
 )
@@ -40,13 +36,7 @@ func newFloor(ctx context.Context) (*floor, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", s.home+"/kubeconfig")
-	if err != nil {
-		end()
-		return nil, nil, err
-	}
-	config.QPS = -1
-	kube, err := kubernetes.NewForConfig(config)
+	kube, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
 		end()
 		return nil, nil, err
@@ -64,36 +54,18 @@ func newFloor(ctx context.Context) (*floor, func(), error) {
 	}, nil
 }
 
-// requests counts those that the API server has answered, by what they did.
-// Watches, which last, are left out, and so is what keeps the cluster itself
-// going.
+// requests counts those that the API server has answered, by what they did, but
+// for those that keep the cluster itself going.
 func (f *floor) requests(ctx context.Context) (map[string]float64, error) {
-	text, err := f.kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
-	if err != nil {
-		return nil, err
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	m, err := f.readMetrics(ctx)
 	if err != nil {
 		return nil, err
 	}
 	counts := map[string]float64{}
-	for _, m := range families["apiserver_request_total"].GetMetric() {
-		labels := map[string]string{}
-		for _, l := range m.GetLabel() {
-			labels[l.GetName()] = l.GetValue()
+	for kind, n := range m.requests {
+		if kind.resource != "leases" && kind.resource != "nodes" {
+			counts[kind.String()] = n
 		}
-		if labels["verb"] == "WATCH" || labels["resource"] == "" || labels["resource"] == "leases" || labels["resource"] == "nodes" {
-			continue
-		}
-		what := labels["resource"]
-		if labels["subresource"] != "" {
-			what += "/" + labels["subresource"]
-		}
-		if code := labels["code"]; !strings.HasPrefix(code, "2") {
-			what += " (" + code + ")"
-		}
-		counts[labels["verb"]+" "+what] += m.GetCounter().GetValue()
 	}
 	return counts, nil
 }
@@ -116,8 +88,8 @@ func resourceOf(kind string) schema.GroupVersionResource {
 }
 
 // trainingJob is a job of so many replicas, one of them its chief, for the
-// hollow nodes.
-func trainingJob(kind, name string, replicas int, policy string) *unstructured.Unstructured {
+// hollow nodes, perhaps a gang.
+func trainingJob(kind, name string, replicas int, gang bool) *unstructured.Unstructured {
 	type object = map[string]any
 	field, chief, container := "pytorchReplicaSpecs", "Master", "pytorch"
 	if kind == "TFJob" {
@@ -130,7 +102,7 @@ func trainingJob(kind, name string, replicas int, policy string) *unstructured.U
 		}}}
 	}
 	run := object{}
-	if policy != "" {
+	if gang {
 		run["schedulingPolicy"] = object{}
 	}
 	return &unstructured.Unstructured{Object: object{

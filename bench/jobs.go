@@ -37,8 +37,11 @@ func measureJobs(ctx context.Context) (string, error) {
 	rows := [][]string{{"placed", "all jobs run after", "jobs/s", "Pods/s", "a job runs after, median", "worst", "processor time a job", "memory"}}
 	requests := [][]string{{"requests for a job", "one by one", "as gangs"}}
 	var counts []map[string]float64
-	for _, way := range []struct{ name, policy string }{{"one by one", ""}, {"as gangs", "{}"}} {
-		row, counted, err := runJobs(ctx, jobs, way.policy)
+	for _, way := range []struct {
+		name string
+		gang bool
+	}{{"one by one", false}, {"as gangs", true}} {
+		row, counted, err := runJobs(ctx, jobs, way.gang)
 		if err != nil {
 			return "", err
 		}
@@ -61,7 +64,7 @@ func setting(name string, normal int) (int, error) {
 }
 
 // runJobs creates jobs and waits until all run. It tells the requests of each.
-func runJobs(ctx context.Context, jobs int, policy string) ([]string, map[string]float64, error) {
+func runJobs(ctx context.Context, jobs int, gang bool) ([]string, map[string]float64, error) {
 	f, end, err := newFloor(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +88,7 @@ func runJobs(ctx context.Context, jobs int, policy string) ([]string, map[string
 		creators.SetLimit(16)
 		for i := range jobs {
 			creators.Go(func() error {
-				_, err := client.Create(ctx, trainingJob("PyTorchJob", fmt.Sprintf("job-%d", i), jobReplicas, policy), metav1.CreateOptions{})
+				_, err := client.Create(ctx, trainingJob("PyTorchJob", fmt.Sprintf("job-%d", i), jobReplicas, gang), metav1.CreateOptions{})
 				return err
 			})
 		}

@@ -73,7 +73,7 @@ func runLarge(ctx context.Context, kind string, replicas int) ([]string, map[str
 		return nil, nil, err
 	}
 	began, cpu := time.Now(), f.cpu()
-	if _, err := client.Create(ctx, trainingJob(kind, "large", replicas, ""), metav1.CreateOptions{}); err != nil {
+	if _, err := client.Create(ctx, trainingJob(kind, "large", replicas, false), metav1.CreateOptions{}); err != nil {
 		return nil, nil, err
 	}
 	if _, err := until(func(job *unstructured.Unstructured) bool { return active(job) == replicas }); err != nil {

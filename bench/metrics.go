@@ -8,11 +8,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"diwan.dev/diwan/bench/markdown"
 )
@@ -25,12 +25,25 @@ type metrics struct {
 	live float64
 }
 
-// request is a kind of request to the API server.
-type request struct{ verb, resource string }
+// request is a kind of request to the API server, with the answer's code if that
+// is a refusal.
+type request struct{ verb, resource, subresource, refusal string }
+
+// String names the resource and its part: "GET pods/status (404)".
+func (r request) String() string {
+	text := r.verb + " " + r.resource
+	if r.subresource != "" {
+		text += "/" + r.subresource
+	}
+	if r.refusal != "" {
+		text += " (" + r.refusal + ")"
+	}
+	return text
+}
 
 // readMetrics asks the API server for its metrics.
 func (s *server) readMetrics(ctx context.Context) (metrics, error) {
-	kube, err := kubernetes.NewForConfig(rest.CopyConfig(s.config))
+	kube, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
 		return metrics{}, fmt.Errorf("cannot make a client: %w", err)
 	}
@@ -52,9 +65,9 @@ func (s *server) readMetrics(ctx context.Context) (metrics, error) {
 		if of["verb"] == "WATCH" || of["resource"] == "" {
 			continue
 		}
-		kind := request{of["verb"], of["resource"]}
-		if of["subresource"] != "" {
-			kind.resource += "/" + of["subresource"]
+		kind := request{verb: of["verb"], resource: of["resource"], subresource: of["subresource"]}
+		if !strings.HasPrefix(of["code"], "2") {
+			kind.refusal = of["code"]
 		}
 		m.requests[kind] += metric.GetCounter().GetValue()
 	}
@@ -81,11 +94,11 @@ func requestTable(before, after metrics, trials int) string {
 		}
 	}
 	slices.SortFunc(counts, func(a, b count) int {
-		return cmp.Or(cmp.Compare(b.each, a.each), cmp.Compare(a.resource, b.resource), cmp.Compare(a.verb, b.verb))
+		return cmp.Or(cmp.Compare(b.each, a.each), cmp.Compare(a.String(), b.String()))
 	})
 	rows := [][]string{{"request to the API server", "a trial"}}
 	for _, c := range counts {
-		rows = append(rows, []string{c.verb + " " + c.resource, fmt.Sprintf("%.2f", c.each)})
+		rows = append(rows, []string{c.String(), fmt.Sprintf("%.2f", c.each)})
 	}
 	return markdown.Table(append(rows, []string{"all", fmt.Sprintf("%.2f", total)}))
 }
