@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	"diwan.dev/diwan/bench/markdown"
@@ -47,7 +48,8 @@ func measureRay(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("cannot run Ray Tune: %w", err)
 	}
 	var rate, used float64
-	if _, err := fmt.Sscan(string(out), &rate, &used); err != nil {
+	printed := strings.TrimSpace(string(out)) // the last line is the program's own
+	if _, err := fmt.Sscan(printed[strings.LastIndexByte(printed, '\n')+1:], &rate, &used); err != nil {
 		return "", fmt.Errorf("cannot read what Ray Tune printed, %q: %w", out, err)
 	}
 	return markdown.Table([][]string{
