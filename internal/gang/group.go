@@ -31,6 +31,9 @@ const (
 	volcanoAlias      = "scheduling.volcano.sh/group-name"
 )
 
+// jobLabel names the training job of a Pod.
+const jobLabel = "training.kubeflow.org/job-name"
+
 // defaultTimeout is how long Pods that found a node wait for the others, unless
 // their group says otherwise.
 const defaultTimeout = time.Minute

@@ -28,8 +28,8 @@ type Groups struct {
 	client     dynamic.Interface
 	objects    map[schema.GroupVersionResource]cache.SharedIndexInformer
 	pods       cache.SharedIndexInformer
-	done       cache.SharedIndexInformer // Pods that have ended
-	endings    informers.SharedInformerFactory
+	done       []cache.SharedIndexInformer // Pods that have ended, each in one
+	endings    []informers.SharedInformerFactory
 	priorities schedulinglisters.PriorityClassLister
 	nodes      cache.SharedIndexInformer
 
@@ -42,19 +42,10 @@ type Groups struct {
 // have not ended, and of objects of any kind. They are the caller's to start;
 // Run starts the rest.
 func NewGroups(kube kubernetes.Interface, client dynamic.Interface, shared informers.SharedInformerFactory, objects dynamicinformer.DynamicSharedInformerFactory) (*Groups, error) {
-	// Only scheduler-plugins' groups can be selected by a label.
-	endings := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(slim), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.LabelSelector = coschedulingLabel
-		o.FieldSelector = fields.AndSelectors(
-			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
-			fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning))).String()
-	}))
 	g := &Groups{
 		client:     client,
 		objects:    map[schema.GroupVersionResource]cache.SharedIndexInformer{},
 		pods:       shared.Core().V1().Pods().Informer(),
-		endings:    endings,
-		done:       endings.Core().V1().Pods().Informer(),
 		nodes:      shared.Core().V1().Nodes().Informer(),
 		priorities: shared.Scheduling().V1().PriorityClasses().Lister(),
 		held:       map[Key]map[types.UID]bool{},
@@ -63,7 +54,16 @@ func NewGroups(kube kubernetes.Interface, client dynamic.Interface, shared infor
 	for _, api := range apis {
 		g.objects[api] = objects.ForResource(api).Informer()
 	}
-	for _, pods := range []cache.SharedIndexInformer{g.pods, g.done} {
+	for _, selector := range endedSelectors {
+		endings := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithTransform(slim), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = selector
+			o.FieldSelector = fields.AndSelectors(
+				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
+				fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning))).String()
+		}))
+		g.endings, g.done = append(g.endings, endings), append(g.done, endings.Core().V1().Pods().Informer())
+	}
+	for _, pods := range append([]cache.SharedIndexInformer{g.pods}, g.done...) {
 		if err := pods.AddIndexers(cache.Indexers{index: byGroup}); err != nil {
 			return nil, fmt.Errorf("cannot index Pods by their group: %w", err)
 		}
@@ -89,15 +89,28 @@ func NewGroups(kube kubernetes.Interface, client dynamic.Interface, shared infor
 	return g, nil
 }
 
+// endedSelectors are the labels of Pods that are followed beyond their end. The
+// annotations of Volcano's groups cannot be selected: of those it is the Pods of
+// training jobs.
+var endedSelectors = []string{coschedulingLabel, jobLabel + ",!" + coschedulingLabel}
+
 // slim leaves of a Pod that has ended what is counted.
 func slim(obj any) (any, error) {
-	if pod, ok := obj.(*corev1.Pod); ok {
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels},
-			Status:     corev1.PodStatus{Phase: pod.Status.Phase},
-		}, nil
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
 	}
-	return obj, nil
+	ended := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion},
+		Status:     corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	switch key, grouped := KeyOf(pod); {
+	case grouped && key.API == Coscheduling:
+		ended.Labels = map[string]string{coschedulingLabel: key.Name}
+	case grouped:
+		ended.Annotations = map[string]string{volcanoAnnotation: key.Name}
+	}
+	return ended, nil
 }
 
 func byGroup(obj any) ([]string, error) {
@@ -138,13 +151,15 @@ func (g *Groups) members(key Key) members {
 			}
 		}
 	}
-	ended, _ := g.done.GetIndexer().ByIndex(index, key.index())
-	for _, obj := range ended {
-		switch obj.(*corev1.Pod).Status.Phase {
-		case corev1.PodSucceeded:
-			m.succeeded++
-		case corev1.PodFailed:
-			m.failed++
+	for _, done := range g.done {
+		ended, _ := done.GetIndexer().ByIndex(index, key.index())
+		for _, obj := range ended {
+			switch obj.(*corev1.Pod).Status.Phase {
+			case corev1.PodSucceeded:
+				m.succeeded++
+			case corev1.PodFailed:
+				m.failed++
+			}
 		}
 	}
 	g.mu.Lock()

@@ -69,8 +69,10 @@ func (g *Groups) capacity() amounts {
 // get their Pods.
 func (g *Groups) Run(ctx context.Context, recorder events.EventRecorder) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Key]())
-	g.endings.Start(ctx.Done())
-	defer g.endings.Shutdown()
+	for _, endings := range g.endings {
+		endings.Start(ctx.Done())
+		defer endings.Shutdown()
+	}
 	ofPod := handler(func(obj any) {
 		if pod, ok := obj.(*corev1.Pod); ok {
 			if key, ok := KeyOf(pod); ok {
@@ -78,7 +80,10 @@ func (g *Groups) Run(ctx context.Context, recorder events.EventRecorder) {
 			}
 		}
 	})
-	follow := map[cache.SharedIndexInformer]cache.ResourceEventHandler{g.pods: ofPod, g.done: ofPod}
+	follow := map[cache.SharedIndexInformer]cache.ResourceEventHandler{g.pods: ofPod}
+	for _, done := range g.done {
+		follow[done] = ofPod
+	}
 	for _, api := range apis {
 		follow[g.objects[api]] = handler(func(obj any) {
 			if o, ok := obj.(*unstructured.Unstructured); ok {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -104,4 +105,22 @@ func TestVolcanoJobs(t *testing.T) {
 	if n := pods("waits"); n != 2 {
 		t.Errorf("it has %d Pods", n)
 	}
+
+	// One of the two replicas succeeds, the other is lost: its replacement does not wait for the first.
+	running := func(name string, not types.UID) (pod *corev1.Pod) {
+		until(name+" does not run", func() bool {
+			pod, err = kube.CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
+			return err == nil && pod.UID != not && pod.Status.Phase == corev1.PodRunning
+		})
+		return pod
+	}
+	done, lost := running("fits-worker-0", ""), running("fits-worker-1", "")
+	done.Status.Phase = corev1.PodSucceeded
+	if _, err := kube.CoreV1().Pods(namespace).UpdateStatus(t.Context(), done, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := kube.CoreV1().Pods(namespace).Delete(t.Context(), lost.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	running(lost.Name, lost.UID)
 }
