@@ -305,6 +305,19 @@ func TestGangTooLarge(t *testing.T) {
 	}
 }
 
+// TestGangUnknown has a Pod whose group comes late.
+func TestGangUnknown(t *testing.T) {
+	f := newFloor(t, 1, "4")
+	f.create(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: early, labels: {scheduling.x-k8s.io/pod-group: late}},
+		spec: {nodeSelector: {%s: %s}, containers: [{name: main, image: i}]}}`, hollow.Label, f.namespace))
+	f.until("no one is told what the Pod waits for", func() bool { return f.told("early", "late does not exist") })
+	f.create("{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: late}, spec: {minMember: 1}}")
+	f.until("the Pod finds no node", func() bool {
+		pod := &corev1.Pod{}
+		return f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: "early"}, pod) == nil && pod.Spec.NodeName != ""
+	})
+}
+
 // TestGangMends has a gang of which one has succeeded and another failed: the
 // failed one is replaced alone. Suspended, it holds nothing.
 func TestGangMends(t *testing.T) {

@@ -112,7 +112,9 @@ func (p *plugin) PreEnqueue(_ context.Context, pod *corev1.Pod) *fwk.Status {
 	return nil
 }
 
-func missing(key Key) string { return fmt.Sprintf("%s does not exist", key) }
+func missing(key Key) string {
+	return fmt.Sprintf("%s does not exist: its Pods wait until it does", key)
+}
 
 // sentAway notes in the state of a Pod's cycle that it was not let through to the
 // nodes, so that they found nothing about it.

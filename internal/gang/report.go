@@ -147,7 +147,10 @@ func handler(f func(obj any)) cache.ResourceEventHandler {
 func (g *Groups) report(ctx context.Context, key Key, recorder events.EventRecorder) (time.Duration, error) {
 	obj, ok, err := g.objects[key.API].GetStore().GetByKey(key.Namespace + "/" + key.Name)
 	object, is := obj.(*unstructured.Unstructured)
-	if err != nil || !ok || !is || object.GetDeletionTimestamp() != nil {
+	if err == nil && !ok {
+		return g.orphans(key, recorder), nil
+	}
+	if err != nil || !is || object.GetDeletionTimestamp() != nil {
 		return 0, err
 	}
 	group, m := read(key, object), g.members(key)
@@ -185,4 +188,20 @@ func (g *Groups) report(ctx context.Context, key Key, recorder events.EventRecor
 	}
 	recorder.Eventf(object, nil, corev1.EventTypeWarning, "Unschedulable", "Scheduling", "%s", waits)
 	return 0, nil
+}
+
+// orphans tells the Pods of a group that does not exist what they wait for, and
+// returns when to look again.
+func (g *Groups) orphans(key Key, recorder events.EventRecorder) time.Duration {
+	m := g.members(key)
+	if len(m.free) == 0 {
+		return 0
+	}
+	if wait := patience - time.Since(m.latest(time.Time{})); wait > 0 {
+		return wait
+	}
+	for _, pod := range m.free {
+		recorder.Eventf(pod, nil, corev1.EventTypeWarning, "Unschedulable", "Scheduling", "%s", missing(key))
+	}
+	return 0
 }
