@@ -68,7 +68,14 @@ func questionOf(pod *corev1.Pod, image string) question {
 type answer struct {
 	entrypoint *injection.Entrypoint
 	err        error
+	patience   time.Duration // how long the registry had for it, in seconds
 	until      time.Time
+}
+
+// serves reports whether an answer counts for who asks with such patience: that
+// the registry was too slow for another says nothing to one who waits longer.
+func (a answer) serves(now time.Time, patience time.Duration) bool {
+	return now.Before(a.until) && (a.err == nil || patience <= a.patience)
 }
 
 // Entrypoint implements [injection.Images].
@@ -81,7 +88,11 @@ func (r *Registry) Entrypoint(ctx context.Context, pod *corev1.Pod, container *c
 	r.mu.Lock()
 	known, ok := r.kept[q]
 	r.mu.Unlock()
-	if ok && now().Before(known.until) {
+	patience := timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = min(patience, time.Until(deadline).Round(time.Second))
+	}
+	if ok && known.serves(now(), patience) {
 		return known.entrypoint, known.err
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
@@ -99,7 +110,7 @@ func (r *Registry) Entrypoint(ctx context.Context, pod *corev1.Pod, container *c
 	if r.kept == nil || len(r.kept) >= maxKept {
 		r.kept = map[question]answer{}
 	}
-	r.kept[q] = answer{e, err, now().Add(counts)}
+	r.kept[q] = answer{e, err, patience, now().Add(counts)}
 	return e, err
 }
 

@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -115,5 +117,43 @@ func TestEntrypoint(t *testing.T) {
 	cancel()
 	if _, err := r.Entrypoint(ended, &corev1.Pod{}, &corev1.Container{Image: host + "/team/train:1"}); err == nil {
 		t.Error("it does not heed its context")
+	}
+}
+
+// TestPatience has a registry that is too slow for one who can do without it, and
+// not for another.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	handler := served.New(served.Logger(log.New(io.Discard, "", 0)))
+	var slow atomic.Bool
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if slow.Load() {
+			asked.Add(1)
+			<-r.Context().Done()
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	image := strings.TrimPrefix(server.URL, "http://") + "/train:1"
+	push(t, image, v1.Config{Entrypoint: []string{"python"}})
+	r := &Registry{}
+	ask := func(ctx context.Context) error {
+		_, err := r.Entrypoint(ctx, &corev1.Pod{}, &corev1.Container{Image: image})
+		return err
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	slow.Store(true)
+	if err := ask(soon); err == nil || asked.Load() != 1 {
+		t.Fatalf("the registry is not too slow: %v, asked %d times", err, asked.Load())
+	}
+	if err := ask(soon); err == nil || asked.Load() != 1 {
+		t.Errorf("who has no more patience asks again: %v, asked %d times", err, asked.Load())
+	}
+	slow.Store(false)
+	if err := ask(t.Context()); err != nil {
+		t.Errorf("who waits longer is told that it was too slow for another: %v", err)
 	}
 }
