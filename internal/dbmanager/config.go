@@ -51,8 +51,8 @@ type Config struct {
 	// which is more than a chart can show and some 10 MB on disk.
 	MaxPoints int
 	// Warn, if set, tells the users of a trial what its collector says is wrong,
-	// in at most 1,024 bytes.
-	Warn func(trial observation.Trial, message string)
+	// in at most 1,024 bytes. After an error the collector tries again.
+	Warn func(ctx context.Context, trial observation.Trial, message string) error
 	// Beside, if set, registers more services on the same server.
 	Beside func(grpc.ServiceRegistrar)
 	// MaxName and MaxValue bound the texts of a point, in bytes. Default 255

@@ -110,7 +110,9 @@ func (s storeServer) Warn(ctx context.Context, r *wire.WarnRequest) (*wire.WarnR
 		return nil, err
 	}
 	if message := r.GetMessage(); s.Config.Warn != nil && message != "" {
-		s.Config.Warn(trial, strings.ToValidUTF8(message[:min(len(message), maxWarning)], ""))
+		if err := s.Config.Warn(ctx, trial, strings.ToValidUTF8(message[:min(len(message), maxWarning)], "")); err != nil {
+			return nil, failure("warn about", trial, err)
+		}
 	}
 	return &wire.WarnReply{}, nil
 }

@@ -173,12 +173,14 @@ func New(cfg Config) (*Operator, error) {
 }
 
 // Warn records that something is wrong with the metrics of a trial, as an event
-// on it. It works while the Operator runs.
-func (o *Operator) Warn(t observation.Trial, message string) {
+// on it, unless it is gone. It works while the Operator runs.
+func (o *Operator) Warn(ctx context.Context, t observation.Trial, message string) error {
 	trial := &v1beta1.Trial{}
-	if o.manager.GetCache().Get(context.Background(), client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, trial) == nil {
-		o.events.Warning(trial, v1beta1.ReasonMetricsCollection, "%s", message)
+	if err := o.manager.GetCache().Get(ctx, client.ObjectKey{Namespace: t.Namespace, Name: t.Name}, trial); err != nil {
+		return client.IgnoreNotFound(err)
 	}
+	o.events.Warning(trial, v1beta1.ReasonMetricsCollection, "%s", message)
+	return nil
 }
 
 // AskTell returns what hands trials to programs, and takes what they tell. It

@@ -142,7 +142,13 @@ func TestWarn(t *testing.T) {
 	t.Parallel()
 	heard := map[observation.Trial]string{}
 	config := dbmanager.DefaultConfig(memory.New(), anyone{})
-	config.Warn = func(t observation.Trial, message string) { heard[t] = message }
+	config.Warn = func(_ context.Context, t observation.Trial, message string) error {
+		if message == "unheard" {
+			return errors.New("the API server is away")
+		}
+		heard[t] = message
+		return nil
+	}
 	store := remotestore.New(serveConfig(t, config))
 	trial := observation.Trial{Namespace: "ns", Name: "trial"}
 	for _, message := range []string{"", strings.Repeat("é", 600)} {
@@ -152,6 +158,9 @@ func TestWarn(t *testing.T) {
 	}
 	if err := store.Warn(t.Context(), observation.Trial{Namespace: "ns", Name: "ended"}, "late"); !errors.Is(err, remotestore.ErrEnded) {
 		t.Errorf("a warning about a trial that has ended gets %v", err)
+	}
+	if err := store.Warn(t.Context(), trial, "unheard"); err == nil || !strings.Contains(err.Error(), "the API server is away") {
+		t.Errorf("a warning that is lost gets %v", err)
 	}
 	if got := heard[trial]; len(heard) != 1 || got != strings.Repeat("é", 512) {
 		t.Errorf("heard are %q", heard)
