@@ -58,6 +58,9 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer in.Close()
+	// A child that is forked meanwhile would have the file open too: then nobody can run it.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
 	if err != nil {
 		return err
