@@ -217,14 +217,17 @@ func (g *groups) isLegacy(dir string) bool {
 	return err == nil
 }
 
-// kill kills every process of the groups.
+// kill kills every process of the groups, but this one: a thread by which a run
+// began is in its legacy groups until the thread has ended.
 func (g *groups) kill(dirs []string) {
 	for _, dir := range dirs {
 		if write(dir, "cgroup.kill", "1") == nil {
 			continue
 		}
 		for _, pid := range members(dir) {
-			unix.Kill(pid, unix.SIGKILL)
+			if pid != os.Getpid() {
+				unix.Kill(pid, unix.SIGKILL)
+			}
 		}
 	}
 }
