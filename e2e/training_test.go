@@ -193,9 +193,9 @@ func (s *server) vanishes(t *testing.T, labels string) {
 	t.Helper()
 	eventually(t, time.Minute, func() error {
 		list, err := s.client().Resource(pods).Namespace("default").List(t.Context(), metav1.ListOptions{LabelSelector: labels})
-		if err != nil || len(list.Items) > 0 {
-			return fmt.Errorf("%d Pods with %s are left (%w)", len(list.Items), labels, err)
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d Pods with %s are left", len(list.Items), labels)
 		}
-		return nil
+		return err
 	})
 }
