@@ -9,6 +9,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/node/thread"
 )
 
 // threadNetns names the network namespace of the calling thread.
@@ -29,24 +31,18 @@ func inNamespace(home, ns *os.File, f func() error) error {
 // namespace home. A thread that cannot come back ends with its goroutine; where
 // home is nil none can.
 func onThread(home *os.File, f func() error) error {
+	if home == nil {
+		return thread.Run(f)
+	}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		if home == nil && unix.Gettid() == unix.Getpid() { // this one must not end
-			err := onThread(home, f)
-			runtime.UnlockOSThread()
-			done <- err
-			return
-		}
 		err := f()
-		if home != nil {
-			back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
-			if back == nil {
-				runtime.UnlockOSThread()
-			}
-			err = errors.Join(err, back)
+		back := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET)
+		if back == nil {
+			runtime.UnlockOSThread()
 		}
-		done <- err
+		done <- errors.Join(err, back)
 	}()
 	return <-done
 }

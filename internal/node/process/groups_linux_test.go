@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"diwan.dev/diwan/internal/node/container"
+	"diwan.dev/diwan/internal/node/thread"
 )
 
 // TestKillSparesItself ends a run of which this process is still starting a
@@ -22,7 +23,7 @@ func TestKillSparesItself(t *testing.T) {
 		t.Skip("this machine has no legacy control groups")
 	}
 	joined, release := make(chan error), make(chan struct{})
-	go onThread(func() error {
+	go thread.Run(func() error {
 		joined <- g.join(dirs)
 		<-release
 		return nil

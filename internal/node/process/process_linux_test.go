@@ -22,6 +22,7 @@ import (
 
 	"diwan.dev/diwan/internal/node/container"
 	"diwan.dev/diwan/internal/node/rootless"
+	"diwan.dev/diwan/internal/node/thread"
 )
 
 // helperEnv makes the test binary a process that owns a runtime: it starts the
@@ -612,7 +613,7 @@ func TestMountsCoverAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := onThread(func() error {
+	if err := thread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 			return err
 		}

@@ -6,40 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"diwan.dev/diwan/internal/node/container"
 	"diwan.dev/diwan/internal/node/rootless"
+	"diwan.dev/diwan/internal/node/thread"
 )
 
 // canUnshare finds out whether this process may make namespaces, by making them.
 func canUnshare() bool {
-	return onThread(func() error {
+	return thread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWUTS); err != nil {
 			return err
 		}
 		return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")
 	}) == nil
-}
-
-// onThread runs f on a thread that ends with it, so that f may change what the
-// thread belongs to. The first thread of a process cannot end, and is what
-// others see as the process, so it is never used.
-func onThread(f func() error) error {
-	result := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends
-		if unix.Gettid() == unix.Getpid() {
-			result <- onThread(f)
-			runtime.UnlockOSThread()
-			return
-		}
-		result <- f()
-	}()
-	return <-result
 }
 
 // launch starts the shim for args in the surroundings that the spec asks for.
@@ -66,7 +49,7 @@ func (r *run) launch(attr *os.ProcAttr, args []string) (*os.Process, error) {
 		attr.Files = append(attr.Files, nil, hold)
 	}
 	var proc *os.Process
-	err = onThread(func() error {
+	err = thread.Run(func() error {
 		if err := r.runtime.surround(spec); err != nil {
 			return err
 		}
@@ -161,7 +144,7 @@ func (r *Runtime) startBeside(rec record, pid int, attr *os.ProcAttr, args []str
 	}
 	defer leave()
 	var proc *os.Process
-	err = onThread(func() error {
+	err = thread.Run(func() error {
 		if r.spaces {
 			if err := joinAll(spec, pid); err != nil {
 				return err
