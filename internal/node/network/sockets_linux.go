@@ -34,18 +34,20 @@ func (n *namespaces) DialContext(ctx context.Context, network, address string) (
 
 // Listen listens at the bridge where the address is there.
 func (n *namespaces) Listen(network, address string) (l net.Listener, err error) {
-	return l, n.at(address, func() error {
+	err = n.at(address, func() error {
 		l, err = net.Listen(network, address)
 		return err
 	})
+	return l, err
 }
 
 // ListenPacket listens at the bridge where the address is there.
 func (n *namespaces) ListenPacket(network, address string) (c net.PacketConn, err error) {
-	return c, n.at(address, func() error {
+	err = n.at(address, func() error {
 		c, err = net.ListenPacket(network, address)
 		return err
 	})
+	return c, err
 }
 
 // at runs f where the address is.
