@@ -126,14 +126,10 @@ func (e *exit) direct() error {
 	if err := b.host.RouteReplace(everywhere); err != nil {
 		return fmt.Errorf("cannot route to the outside: %w", err)
 	}
-	if err := removeTable(b.plan.ID); err != nil {
+	conn, table, err := newTable(b.plan.ID)
+	if err != nil {
 		return err
 	}
-	conn, err := nftables.New()
-	if err != nil {
-		return fmt.Errorf("cannot use nftables: %w", err)
-	}
-	table := conn.AddTable(&nftables.Table{Name: tableName(b.plan.ID), Family: nftables.TableFamilyIPv4})
 	chain := conn.AddChain(&nftables.Chain{
 		Name: "prerouting", Table: table, Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityMangle,

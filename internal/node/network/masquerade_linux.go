@@ -33,14 +33,10 @@ func tableName(id string) string { return bridgePrefix + id }
 // The second chain keeps other machines out, since forwarding between the
 // bridge and the default route's device has to be switched on.
 func (b *bridge) masquerade() error {
-	if err := removeTable(b.plan.ID); err != nil {
+	conn, table, err := newTable(b.plan.ID)
+	if err != nil {
 		return err
 	}
-	conn, err := nftables.New()
-	if err != nil {
-		return fmt.Errorf("cannot use nftables: %w", err)
-	}
-	table := conn.AddTable(&nftables.Table{Name: tableName(b.plan.ID), Family: nftables.TableFamilyIPv4})
 	out := conn.AddChain(&nftables.Chain{
 		Name: "postrouting", Table: table, Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
@@ -127,6 +123,18 @@ func (b *bridge) forward() error {
 		}
 	}
 	return nil
+}
+
+// newTable begins the nftables table of a network, in the place of one that a killed
+// process left. It is there when conn is flushed.
+func newTable(id string) (conn *nftables.Conn, table *nftables.Table, err error) {
+	if err := removeTable(id); err != nil {
+		return nil, nil, err
+	}
+	if conn, err = nftables.New(); err != nil {
+		return nil, nil, fmt.Errorf("cannot use nftables: %w", err)
+	}
+	return conn, conn.AddTable(&nftables.Table{Name: tableName(id), Family: nftables.TableFamilyIPv4}), nil
 }
 
 // removeTable takes the nftables table of a network away; one that is not there is no error.

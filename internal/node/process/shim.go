@@ -10,8 +10,9 @@ import "strings"
 // default, words like "exit" are programs and not the shell's own, and the files
 // 3 to 5 are closed. The shell waits for it in the foreground, so SIGINT is not ignored
 // in it. File 4 keeps the program's standard error, so that the shell's own
-// words ("Killed") stay out of it; file 5 is container.Spec.Hold. The script exits with the program's code, which serves the node where
-// the run file could not be written because the disk is full.
+// words ("Killed") stay out of it; file 5 is container.Spec.Hold. The script exits
+// with the program's code, which serves the node where the run file could not be
+// written because the disk is full.
 const script = `trap : HUP INT QUIT TERM ALRM USR1 USR2
 echo $$ >&3
 exec 4>&2 2>/dev/null
