@@ -16,7 +16,7 @@ import (
 func Run(f func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends
+		runtime.LockOSThread()              // and never unlock: the thread ends
 		if unix.Gettid() == unix.Getpid() { // but for the process's first
 			result <- Run(f)
 			runtime.UnlockOSThread()
