@@ -255,16 +255,14 @@ func (j *faultyJob) selects() string {
 	return "training.kubeflow.org/job-name=" + j.name
 }
 
-// retries are those that the job counted: by making Pods anew, and by the
-// kubelet in Pods that are still there.
-func retries(object *unstructured.Unstructured, pods []unstructured.Unstructured) int {
+// retries are those that the job counted: by making Pods anew, and by the kubelet
+// within Pods.
+func retries(object *unstructured.Unstructured) int {
 	n := int(count(object, "restarts"))
-	for _, p := range pods {
-		statuses, _, _ := unstructured.NestedSlice(p.Object, "status", "containerStatuses")
-		for _, s := range statuses {
-			restarts, _, _ := unstructured.NestedInt64(s.(map[string]any), "restartCount")
-			n += int(restarts)
-		}
+	inPlace, _, _ := unstructured.NestedMap(object.Object, "status", "containerRestarts")
+	for _, restarts := range inPlace {
+		restarts, _ := restarts.(int64)
+		n += int(restarts)
 	}
 	return n
 }

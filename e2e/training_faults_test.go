@@ -225,7 +225,7 @@ func (o *ordeal) settled(j *faultyJob) error {
 		if len(left) > 0 {
 			return fmt.Errorf("it is deleted, %d Pods are left", len(left))
 		}
-		return o.counted(j, &unstructured.Unstructured{}, nil)
+		return o.counted(j, &unstructured.Unstructured{})
 	case err != nil:
 		return err
 	case j.want == "":
@@ -249,7 +249,7 @@ func (o *ordeal) settled(j *faultyJob) error {
 	if err := o.cleaned(j, left); err != nil {
 		return err
 	}
-	return o.counted(j, object, left)
+	return o.counted(j, object)
 }
 
 // cleaned says which Pods are there that should not be.
@@ -280,7 +280,7 @@ func (o *ordeal) runs(j *faultyJob) map[string]int {
 }
 
 // counted says what is wrong with how often replicas ran, and what was counted.
-func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured, left []unstructured.Unstructured) error {
+func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured) error {
 	runs := o.runs(j)
 	lead, disturbed := runs[j.leads()], j.deleted+j.rested
 	if j.kind == "TrainJob" {
@@ -291,7 +291,7 @@ func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured, left [
 			return err
 		}
 	}
-	counted := retries(object, left)
+	counted := retries(object)
 	least, most := len(j.codes)+1, len(j.codes)+1
 	switch {
 	case j.endsLate:
@@ -304,7 +304,7 @@ func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured, left [
 	if lead < least || lead > most+disturbed {
 		return fmt.Errorf("its first replica ran %d times, want %d to %d, with %d disturbances; it counts %d retries", lead, least, most, disturbed, counted)
 	}
-	if j.want == "" || j.endsLate || j.inPlace() && j.clean != "None" {
+	if j.want == "" || j.endsLate {
 		return nil // what counted is gone
 	}
 	// A Pod that was deleted may have begun and be gone before anyone looked.

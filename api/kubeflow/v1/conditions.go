@@ -26,6 +26,15 @@ func (s *JobStatus) Is(t JobConditionType) bool {
 // IsFinished reports whether the job has succeeded or failed.
 func (s *JobStatus) IsFinished() bool { return s.Is(JobSucceeded) || s.Is(JobFailed) }
 
+// Retries is how many failures were retried, in whatever way.
+func (s *JobStatus) Retries() int32 {
+	n := s.Restarts
+	for _, restarts := range s.ContainerRestarts {
+		n += restarts
+	}
+	return n
+}
+
 // Set makes a condition the last one, as kubectl's column State shows it. One
 // with this status and reason stays where it is. A job that is finished takes
 // no more; Running and Restarting replace each other; the end of a job makes

@@ -135,17 +135,18 @@ type JobStatus struct {
 	// When the status was last written.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
-	// How many failures were retried by making Pods anew. What the kubelet
-	// restarted within Pods that are still there comes on top.
+	// How many failures were retried: by making Pods anew, and within Pods that
+	// are no more. What the kubelet restarted within those that are still there
+	// comes on top: ContainerRestarts.
 	Restarts int32 `json:"restarts,omitempty"`
+
+	// How often the kubelet restarted containers of the job's Pods, by the names
+	// of those Pods in which it did.
+	ContainerRestarts map[string]int32 `json:"containerRestarts,omitempty"`
 
 	// The Pods that the job is getting rid of. What becomes of them no longer
 	// counts.
 	LeavingPods []types.UID `json:"leavingPods,omitempty"`
-
-	// The replicas, by their names, that are being replaced: their failure is
-	// counted, and their next Pod has not begun.
-	AwaitedReplicas []string `json:"awaitedReplicas,omitempty"`
 }
 
 // ReplicaStatus counts the replicas of one type.
@@ -159,9 +160,9 @@ type ReplicaStatus struct {
 	// Pods that failed.
 	Failed int32 `json:"failed,omitempty"`
 
-	// How many replicas, from index 0 on, have all begun. One of these that has
-	// no Pod, and is not awaited, was lost: nobody saw its end.
-	Begun int32 `json:"begun,omitempty"`
+	// The indices of the replicas that have begun and not succeeded, as ranges:
+	// "0-2,5". One of these whose Pod is gone was lost: nobody saw its end.
+	BegunIndexes string `json:"begunIndexes,omitempty"`
 
 	// Deprecated: never set; Selector is.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`

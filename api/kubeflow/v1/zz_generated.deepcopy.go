@@ -233,14 +233,16 @@ func (in *JobStatus) DeepCopyInto(out *JobStatus) {
 		in, out := &in.LastReconcileTime, &out.LastReconcileTime
 		*out = (*in).DeepCopy()
 	}
+	if in.ContainerRestarts != nil {
+		in, out := &in.ContainerRestarts, &out.ContainerRestarts
+		*out = make(map[string]int32, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.LeavingPods != nil {
 		in, out := &in.LeavingPods, &out.LeavingPods
 		*out = make([]types.UID, len(*in))
-		copy(*out, *in)
-	}
-	if in.AwaitedReplicas != nil {
-		in, out := &in.AwaitedReplicas, &out.AwaitedReplicas
-		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
 }

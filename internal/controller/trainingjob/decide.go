@@ -4,7 +4,6 @@ package trainingjob
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -61,17 +60,15 @@ func decide(f Framework, job v1.Job, pods []*corev1.Pod, services []*corev1.Serv
 }
 
 func newDecision(f Framework, job v1.Job, services []*corev1.Service, now time.Time) *decision {
-	d := &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services, awaited: map[string]bool{}}
-	for _, name := range d.status.AwaitedReplicas {
-		d.awaited[name] = true
-	}
-	return d
+	return &decision{f: f, job: job, kind: job.Traits().Kind, now: metav1.NewTime(now), status: job.State().DeepCopy(), services: services, begun: begunReplicas(job)}
 }
 
 // finish completes the plan.
 func (d *decision) finish() plan {
 	slices.Sort(d.status.LeavingPods)
-	d.status.AwaitedReplicas = slices.Sorted(maps.Keys(d.awaited))
+	if !d.status.IsFinished() {
+		d.noteBegun()
+	}
 	if !equality.Semantic.DeepEqual(d.job.State(), d.status) {
 		d.status.LastReconcileTime = &d.now
 		d.plan.status = d.status
@@ -93,8 +90,8 @@ type decision struct {
 	pods    map[Replica]*corev1.Pod // those that count
 	surplus []*corev1.Pod           // those of replicas that are too many
 	leaving []*corev1.Pod           // those that the job is getting rid of
-	awaited map[string]bool         // names of the replicas that are being replaced
-	missing []Replica               // those that were lost: begun, and gone before anyone saw their end
+	begun   map[Replica]bool        // those that have begun and not succeeded
+	missing []Replica               // those of them that were lost: gone before anyone saw their end
 }
 
 // sort tells Pods apart. Those that are leaving and gone are forgotten.
@@ -109,21 +106,30 @@ func (d *decision) sort(pods []*corev1.Pod) {
 		r, wanted := d.replicaOf(&p.ObjectMeta)
 		switch {
 		case before[p.UID]:
-			d.leave(p)
+			d.keepOut(p)
 		case !wanted:
 			d.surplus = append(d.surplus, p)
 		default:
 			d.pods[r] = p
 		}
 	}
+	if !d.status.IsFinished() {
+		d.countContainers()
+	}
 }
 
-// leave gets rid of Pods: what becomes of them does not count any more.
+// leave gets rid of Pods: what becomes of them does not count any more, what
+// was counted stays.
 func (d *decision) leave(pods ...*corev1.Pod) {
 	for _, p := range pods {
-		d.leaving = append(d.leaving, p)
-		d.status.LeavingPods = append(d.status.LeavingPods, p.UID)
+		d.keepOut(p)
+		d.settle(p.Name)
 	}
+}
+
+func (d *decision) keepOut(p *corev1.Pod) {
+	d.leaving = append(d.leaving, p)
+	d.status.LeavingPods = append(d.status.LeavingPods, p.UID)
 }
 
 // deleteLeaving deletes those leaving Pods that are not on their way.
@@ -149,11 +155,7 @@ func (d *decision) advance() {
 		d.fail(reason)
 		return
 	}
-	failed := d.failures()
-	for _, r := range d.missing {
-		d.await(r)
-	}
-	if len(failed) > 0 {
+	if failed := d.failures(); len(failed) > 0 {
 		d.restart(failed)
 	} else if lead := d.status.ReplicaStatuses[d.f.Lead(d.job)]; lead != nil && lead.Active > 0 {
 		d.status.Set(d.now, v1.JobRunning, corev1.ConditionTrue, d.kind+"Running", fmt.Sprintf("%s %s is running.", d.kind, d.job.GetName()))
@@ -167,13 +169,10 @@ func (d *decision) advance() {
 
 // count counts the replicas of each type.
 func (d *decision) count() {
-	t, before := d.job.Traits(), d.status.ReplicaStatuses
+	t := d.job.Traits()
 	d.status.ReplicaStatuses = map[v1.ReplicaType]*v1.ReplicaStatus{}
-	for name, spec := range d.job.Replicas() {
+	for name := range d.job.Replicas() {
 		s := &v1.ReplicaStatus{}
-		if had := before[name]; had != nil {
-			s.Begun = min(had.Begun, *spec.Replicas)
-		}
 		if t.Scales {
 			s.Selector = selector(d.job, name)
 		}
@@ -190,7 +189,7 @@ func (d *decision) count() {
 			s.Active++
 		}
 	}
-	d.lookForMissing(before)
+	d.lookForMissing()
 }
 
 // fill creates the Pods and Services that are missing. When all replicas are

@@ -20,10 +20,11 @@
 // killed at any instruction. Pods that go because the job was suspended or
 // scaled down are in the list too, lest their end be taken for a failure.
 //
-// A Pod may be gone before anyone saw its end. The status says of each type how
-// many replicas have begun; one of these that has no Pod was lost, which is a
-// failure like any other, and is in status.awaitedReplicas, in the write that
-// counts it, until its next Pod has begun.
+// A Pod may be gone before anyone saw its end. The status says of each type which
+// replicas have begun; one of these that has no Pod was lost, which is a failure
+// like any other, and has not begun any more, in the write that counts it. It
+// says too how often containers were restarted within the Pods that are there,
+// lest that be forgotten with a Pod.
 //
 // Pods and Services have the names of their replicas, so that creating one
 // twice is refused by the API server.

@@ -26,7 +26,7 @@ func (d *decision) suspend() {
 	for _, s := range d.status.ReplicaStatuses {
 		s.Active = 0
 	}
-	d.beginAnew()
+	clear(d.begun)
 	if d.status.Is(v1.JobRunning) {
 		d.status.Set(d.now, v1.JobRunning, corev1.ConditionFalse, d.kind+"Suspended", message)
 	}

@@ -28,8 +28,8 @@ func (d *decision) failures() []failure {
 			all = append(all, failure{r, p})
 		}
 	}
-	for _, r := range d.missing {
-		if d.retryable(r, nil) {
+	for _, r := range d.missing { // with those whose policy is Never, of a type that a job may lose
+		if d.retryable(r, nil) || d.f.Tolerates(d.job, r.Type) {
 			all = append(all, failure{r, nil})
 		}
 	}
@@ -112,26 +112,11 @@ func (d *decision) hopeless() string {
 
 // tries is the number of failures that were retried, or are to be.
 func (d *decision) tries() int32 {
-	n := d.status.Restarts
-	for r, p := range d.pods {
-		if d.job.Replicas()[r.Type].RestartPolicy != v1.RestartNever {
-			n += inPlace(p)
-		}
-	}
 	failed := int32(len(d.failures()))
 	if d.job.Policy().RestartScope == v1.RestartJob {
 		failed = min(failed, 1) // one failure brings the others down
 	}
-	return n + failed
-}
-
-// inPlace is how often the kubelet restarted a Pod's containers.
-func inPlace(p *corev1.Pod) int32 {
-	var n int32
-	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		n += s.RestartCount
-	}
-	return n
+	return d.status.Retries() + failed
 }
 
 // restart replaces the replicas that failed, or all of them.
@@ -147,13 +132,12 @@ func (d *decision) restart(failed []failure) {
 		d.status.Restarts++
 		d.leave(slices.Collect(maps.Values(d.pods))...)
 		clear(d.pods)
-		d.beginAnew()
+		clear(d.begun)
 	} else {
 		for _, f := range failed {
 			d.status.Restarts++
-			d.await(f.replica)
+			delete(d.begun, f.replica)
 			if f.pod != nil {
-				d.status.Restarts += inPlace(f.pod)
 				d.leave(f.pod)
 				delete(d.pods, f.replica)
 			}

@@ -137,8 +137,8 @@ func summary(job v1.Job, p plan) string {
 	if s.Restarts > 0 {
 		words = append(words, fmt.Sprintf("restarts=%d", s.Restarts))
 	}
-	if len(s.AwaitedReplicas) > 0 {
-		words = append(words, "awaited="+strings.Join(s.AwaitedReplicas, ","))
+	if n := s.Retries() - s.Restarts; n > 0 {
+		words = append(words, fmt.Sprintf("inPlace=%d", n))
 	}
 	if p.after > 0 {
 		words = append(words, "after="+p.after.String())

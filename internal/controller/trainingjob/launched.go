@@ -70,7 +70,7 @@ func (d *launched) rest() {
 	d.objects = slices.DeleteFunc(d.objects, endsWithJob)
 	clear(d.pods)
 	d.tally()
-	d.beginAnew()
+	clear(d.begun)
 	if d.status.Is(v1.JobRunning) {
 		d.status.Set(d.now, v1.JobRunning, corev1.ConditionFalse, "MPIJobSuspended", d.subject()+" is suspended.")
 	}
@@ -91,11 +91,7 @@ func (d *launched) goOn() {
 	if d.over() {
 		return
 	}
-	failed := d.failures()
-	for _, r := range d.missing {
-		d.await(r)
-	}
-	if len(failed) > 0 {
+	if failed := d.failures(); len(failed) > 0 {
 		d.restart(failed)
 	} else if d.running() > 0 && int(d.status.ReplicaStatuses[v1.Worker].Active) == d.workers() {
 		d.become(v1.JobRunning, corev1.ConditionTrue, "MPIJobRunning", d.subject()+" is running.", false)

@@ -65,7 +65,7 @@ func (m *Metrics) observe(job v1.Job, before, after *v1.JobStatus) {
 	add(m.created, first, of...)
 	add(m.successful, succeeded, of...)
 	add(m.failed, failed, of...)
-	m.restarted.WithLabelValues(of...).Add(float64(max(after.Restarts-before.Restarts, 0)))
+	m.restarted.WithLabelValues(of...).Add(float64(max(after.Retries()-before.Retries(), 0)))
 	if v2beta1(job) != nil {
 		add(m.mpiCreated, first)
 		add(m.mpiSuccessful, succeeded)

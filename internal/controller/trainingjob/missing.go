@@ -3,75 +3,118 @@
 package trainingjob
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
-// lookForMissing finds the replicas whose Pods are gone, though nobody saw their
-// end: deleted by force, with their machine, or while no operator was there.
-// What was counted in the status before says who had begun.
+// lookForMissing finds the replicas that had begun, as the status says, and whose
+// Pods are gone, though nobody saw their end: deleted by force, with their machine,
+// or while no operator was there. A Pod that has yet to begin is another one.
 //
-// A Pod that succeeded and was deleted is made again, but has not failed.
-func (d *decision) lookForMissing(before map[v1.ReplicaType]*v1.ReplicaStatus) {
-	present := map[Replica]bool{}
+// Pods that had not begun, or had succeeded, are made again and have not failed.
+func (d *decision) lookForMissing() {
+	seen := map[Replica]bool{}
 	for _, p := range d.leaving {
 		r, _ := d.replicaOf(&p.ObjectMeta)
-		present[r] = true
+		seen[r] = true
 	}
 	for r, p := range d.pods {
-		present[r] = true
-		if begun(p) {
-			d.arrive(r)
+		seen[r] = seen[r] || begun(p)
+	}
+	for r := range d.begun {
+		if !seen[r] {
+			d.missing = append(d.missing, r)
+			delete(d.begun, r)
 		}
 	}
-	for t, s := range d.status.ReplicaStatuses {
-		var gone []Replica
-		for i := range int(s.Begun) {
-			if r := (Replica{t, i}); !present[r] && !d.awaits(r) {
-				gone = append(gone, r)
-			}
-		}
-		if len(gone) == 0 {
-			d.begin(t, s)
-			continue
-		}
-		d.lost = true
-		done := min(len(gone), int(max(0, before[t].Succeeded-s.Succeeded)))
-		for _, r := range gone[:done] {
-			d.await(r)
-		}
-		d.missing = append(d.missing, gone[done:]...)
-	}
-}
-
-// begin notes that all replicas of a type have begun, once they have.
-func (d *decision) begin(t v1.ReplicaType, s *v1.ReplicaStatus) {
-	n := int(*d.job.Replicas()[t].Replicas)
-	for i := range n {
-		if p := d.pods[Replica{t, i}]; p == nil || !begun(p) {
-			return
+	for r, p := range d.pods {
+		switch {
+		case p.Status.Phase == corev1.PodSucceeded:
+			delete(d.begun, r)
+		case begun(p):
+			d.begun[r] = true
 		}
 	}
-	s.Begun = int32(n)
-}
-
-// beginAnew forgets who has begun: all replicas are replaced.
-func (d *decision) beginAnew() {
-	for _, s := range d.status.ReplicaStatuses {
-		s.Begun = 0
-	}
-	clear(d.awaited)
+	d.lost = d.lost || len(d.missing) > 0
 }
 
 func begun(p *corev1.Pod) bool { return p.Status.Phase != corev1.PodPending }
 
-// await notes that a replica is being replaced, until its next Pod has begun.
-func (d *decision) await(r Replica) { d.awaited[d.name(r)] = true }
+// begunReplicas are the replicas of a job that its status says have begun.
+func begunReplicas(job v1.Job) map[Replica]bool {
+	all := map[Replica]bool{}
+	for t, s := range job.State().ReplicaStatuses {
+		spec := job.Replicas()[t]
+		if spec == nil || s == nil {
+			continue
+		}
+		for _, i := range parseIndices(s.BegunIndexes, int(*spec.Replicas)) {
+			all[Replica{t, i}] = true
+		}
+	}
+	return all
+}
 
-func (d *decision) awaits(r Replica) bool { return d.awaited[d.name(r)] }
+// noteBegun writes to the status which replicas have begun.
+func (d *decision) noteBegun() {
+	indices := map[v1.ReplicaType][]int{}
+	for r := range d.begun {
+		indices[r.Type] = append(indices[r.Type], r.Index)
+	}
+	for t, s := range d.status.ReplicaStatuses {
+		slices.Sort(indices[t])
+		s.BegunIndexes = formatIndices(indices[t])
+	}
+}
 
-func (d *decision) arrive(r Replica) { delete(d.awaited, d.name(r)) }
+// countContainers counts how often containers were restarted in the Pods that are
+// there. What is known of a Pod that is gone, or has made room for another of its
+// name, stays counted.
+func (d *decision) countContainers() {
+	now := map[string]int32{}
+	for _, p := range slices.AppendSeq(slices.Clone(d.surplus), maps.Values(d.pods)) {
+		if n := d.inPlace(p); n > 0 {
+			now[p.Name] = n
+		}
+	}
+	for name, n := range d.status.ContainerRestarts {
+		if now[name] < n {
+			d.settle(name)
+			d.lost = true
+		}
+	}
+	d.status.ContainerRestarts = now
+	if len(now) == 0 {
+		d.status.ContainerRestarts = nil
+	}
+}
+
+// settle counts the restarts of a Pod's containers as those of a Pod that is no
+// more.
+func (d *decision) settle(pod string) {
+	d.status.Restarts += d.status.ContainerRestarts[pod]
+	delete(d.status.ContainerRestarts, pod)
+	if len(d.status.ContainerRestarts) == 0 {
+		d.status.ContainerRestarts = nil
+	}
+}
+
+// inPlace is how often the kubelet restarted a Pod's containers for its job.
+func (d *decision) inPlace(p *corev1.Pod) int32 {
+	r, _ := d.replicaOf(&p.ObjectMeta)
+	if spec := d.job.Replicas()[r.Type]; spec == nil || spec.RestartPolicy == v1.RestartNever {
+		return 0
+	}
+	var n int32
+	for _, s := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		n += s.RestartCount
+	}
+	return n
+}
 
 // name is the name of a replica's Pod and Service.
 func (d *decision) name(r Replica) string { return v1.ReplicaName(d.job.GetName(), r.Type, r.Index) }

@@ -18,13 +18,14 @@ func TestBegun(t *testing.T) {
 	cases := map[string]struct {
 		reason, run, state string
 		pods               []string
-		want               int32
+		want               string
 	}{
-		"Pending":   {"One that waits for its node has done nothing yet", "{}", "Created", []string{"master-0 Running", "worker-0 Running", "worker-1 Pending"}, 0},
-		"All":       {"The type has begun when all of it has", "{}", "Created", []string{"master-0 Pending", "worker-0 Running", "worker-1 Succeeded 0"}, 2},
-		"Replaced":  {"One that is made anew does not change that", "{}", "Created Running begun awaited=j-worker-1", []string{"master-0 Running", "worker-0 Running", "worker-1 Pending"}, 2},
-		"Suspended": {"Whose Pods are taken away has not", "{suspend: true}", "Created Running begun", []string{"master-0 Running", "worker-0 Running", "worker-1 Running"}, 0},
-		"Gang":      {"Nor a gang that begins anew", "{restartScope: Job}", "Created Running begun", []string{"master-0 Failed 1", "worker-0 Running", "worker-1 Running"}, 0},
+		"Pending":   {"One that waits for its node has done nothing yet, the others have", "{}", "Created", []string{"master-0 Running", "worker-0 Running", "worker-1 Pending"}, "0"},
+		"Succeeded": {"One that has succeeded cannot be lost", "{}", "Created begun", []string{"master-0 Pending", "worker-0 Running", "worker-1 Succeeded 0"}, "0"},
+		"All":       {"Ranges are as short as can be", "{}", "Created", []string{"master-0 Pending", "worker-0 Running", "worker-1 Running"}, "0-1"},
+		"Replaced":  {"One that is made anew has not begun", "{}", "Created Running begun but=worker-1", []string{"master-0 Running", "worker-0 Running", "worker-1 Pending"}, "0"},
+		"Suspended": {"Whose Pods are taken away has not", "{suspend: true}", "Created Running begun", []string{"master-0 Running", "worker-0 Running", "worker-1 Running"}, ""},
+		"Gang":      {"Nor a gang that begins anew", "{restartScope: Job}", "Created Running begun", []string{"master-0 Failed 1", "worker-0 Running", "worker-1 Running"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,8 +40,8 @@ func TestBegun(t *testing.T) {
 			if p := decide(f, job, pods, nil, noon); p.status != nil {
 				status = p.status
 			}
-			if got := status.ReplicaStatuses[v1.Worker].Begun; got != tc.want {
-				t.Errorf("%s: %d workers have begun, want %d", tc.reason, got, tc.want)
+			if got := status.ReplicaStatuses[v1.Worker].BegunIndexes; got != tc.want {
+				t.Errorf("%s: workers %q have begun, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
