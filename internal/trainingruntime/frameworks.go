@@ -47,11 +47,15 @@ func (l *layout) torch() error {
 		{Name: torchNodes, Value: strconv.Itoa(int(l.numNodes()))},
 		{Name: torchProcesses, Value: l.torchProcesses()},
 		nodeRank(torchRank),
-		{Name: torchMaster, Value: l.master()},
-		{Name: torchPort, Value: strconv.Itoa(port)},
 	}
 	setEnv(&node.Env, env...)
 	listen(node)
+	master := []corev1.EnvVar{{Name: torchMaster, Value: l.master()}, {Name: torchPort, Value: strconv.Itoa(port)}}
+	if tunes(l.job) {
+		l.command = l.torchtune(l.torchProcesses())
+	} else {
+		setEnv(&node.Env, master...)
+	}
 	if l.policy.Torch.EnvInjection == nil {
 		return nil
 	}
@@ -61,7 +65,7 @@ func (l *layout) torch() error {
 			if r == nil || container(r, name) == nil {
 				return fmt.Errorf("envInjection names container %q of replicated job %q, which the runtime's template does not have", name, target.JobName)
 			}
-			setEnv(&container(r, name).Env, env...)
+			setEnv(&container(r, name).Env, append(env, master...)...)
 		}
 	}
 	return nil
@@ -73,11 +77,10 @@ func (l *layout) torchProcesses() string {
 	if t := l.job.Spec.Trainer; t != nil && t.NumProcPerNode != nil {
 		return strconv.Itoa(int(*t.NumProcPerNode))
 	}
-	r := l.perNode()
-	if accelerators(r) > 0 {
+	if l.gpus() > 0 {
 		return "auto"
 	}
-	return strconv.Itoa(max(processors(r), 1))
+	return strconv.Itoa(max(processors(l.perNode()), 1))
 }
 
 // jax tells jax.distributed of the processes, one a node.
@@ -104,7 +107,7 @@ func (l *layout) xgboost() {
 		corev1.EnvVar{Name: xgboostTracker, Value: l.master()},
 		corev1.EnvVar{Name: xgboostPort, Value: strconv.Itoa(port)},
 		nodeRank(xgboostTask),
-		corev1.EnvVar{Name: xgboostWorkers, Value: strconv.Itoa(int(l.numNodes()) * max(accelerators(l.perNode()), 1))},
+		corev1.EnvVar{Name: xgboostWorkers, Value: strconv.Itoa(int(l.numNodes()) * max(l.gpus(), 1))},
 	)
 	listen(node)
 }

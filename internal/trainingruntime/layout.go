@@ -4,6 +4,7 @@ package trainingruntime
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,11 +120,22 @@ func (l *layout) master() string {
 	return v1alpha2.HostName(l.job.Name, l.ancestor(v1alpha1.AncestorTrainer).Name, 0, 0, l.subdomain())
 }
 
-// accelerators is how many GPUs a node has.
+// gpus is how many GPUs a node has: those that the job asks for, else its
+// runtime's.
+func (l *layout) gpus() int {
+	if t := l.job.Spec.Trainer; t != nil && t.ResourcesPerNode != nil {
+		if n := accelerators(*t.ResourcesPerNode); n > 0 {
+			return n
+		}
+	}
+	return accelerators(l.perNode())
+}
+
+// accelerators is how many GPUs resources have.
 func accelerators(r corev1.ResourceRequirements) int {
 	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
-		for name, quantity := range list {
-			if strings.Contains(strings.ToLower(string(name)), "gpu") && quantity.Value() > 0 {
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			if quantity := list[name]; strings.Contains(strings.ToLower(string(name)), "gpu") && quantity.Value() > 0 {
 				return int(quantity.Value())
 			}
 		}

@@ -36,25 +36,16 @@ type layout struct {
 	notes  map[string]string
 	set    v1alpha2.JobSetSpec
 	out    *Objects
+
+	command []string // of the nodes, where it is not the job's
 }
 
 // Render makes the objects for a job on a runtime. Neither is changed.
 func Render(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) (*Objects, error) {
 	runtime = runtime.DeepCopy()
 	runtime.SetDefaults()
-	l := &layout{
-		job:    job,
-		policy: ptr.Deref(runtime.MLPolicy, v1alpha1.MLPolicy{}),
-		labels: maps.Clone(runtime.Template.Labels),
-		notes:  maps.Clone(runtime.Template.Annotations),
-		set:    runtime.Template.Spec,
-		out:    &Objects{},
-	}
-	if err := l.patch(); err != nil {
-		return nil, err
-	}
-	l.scale()
-	if err := l.resources(); err != nil {
+	l, err := begin(job, runtime)
+	if err != nil {
 		return nil, err
 	}
 	if err := l.framework(); err != nil {
@@ -73,6 +64,24 @@ func Render(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) (*Obj
 	l.out.JobSet.Labels, l.out.JobSet.Annotations = l.labels, l.notes
 	l.out.JobSet.SetDefaults()
 	return l.out, nil
+}
+
+// begin has the nodes of a job, with their resources, from a runtime that has its
+// defaults and is changed.
+func begin(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) (*layout, error) {
+	l := &layout{
+		job:    job,
+		policy: ptr.Deref(runtime.MLPolicy, v1alpha1.MLPolicy{}),
+		labels: maps.Clone(runtime.Template.Labels),
+		notes:  maps.Clone(runtime.Template.Annotations),
+		set:    runtime.Template.Spec,
+		out:    &Objects{},
+	}
+	if err := l.patch(); err != nil {
+		return nil, err
+	}
+	l.scale()
+	return l, l.resources()
 }
 
 // meta is the metadata of an object that the job owns.
@@ -150,7 +159,10 @@ func (l *layout) program(c *corev1.Container) {
 	if t.Image != nil {
 		c.Image = *t.Image
 	}
-	if t.Command != nil {
+	switch {
+	case l.command != nil:
+		c.Command = l.command
+	case t.Command != nil:
 		c.Command = t.Command
 	}
 	if t.Args != nil {

@@ -39,6 +39,16 @@ func Validate(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) fie
 	if len(errs) > 0 {
 		return errs
 	}
+	if runtime.MLPolicy != nil && runtime.MLPolicy.Torch != nil && tunes(job) {
+		defaulted := runtime.DeepCopy()
+		defaulted.SetDefaults()
+		if l, err := begin(job, defaulted); err == nil { // else Render says why
+			errs = l.validateTorchtune()
+		}
+		if len(errs) > 0 {
+			return errs
+		}
+	}
 	objects, err := Render(job, runtime)
 	if err != nil {
 		return append(errs, field.Invalid(ref, job.Spec.RuntimeRef.Name, err.Error()))

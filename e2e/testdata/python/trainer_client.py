@@ -2,7 +2,7 @@
 """Calls every method of TrainerClient, from the unmodified kubeflow SDK."""
 
 from kubeflow.common.types import KubernetesBackendConfig
-from kubeflow.trainer import CustomTrainer, TrainerClient
+from kubeflow.trainer import BuiltinTrainer, CustomTrainer, DataFormat, HuggingFaceDatasetInitializer, Initializer, LoraConfig, TorchTuneConfig, TorchTuneInstructDataset, TrainerClient
 from kubeflow.trainer.options import kubernetes as options
 from kubernetes import client as kubernetes
 
@@ -98,7 +98,27 @@ late = client.train(runtime=runtime, trainer=CustomTrainer(func=wait), options=[
 client.wait_for_job_status(late, status={"Running"}, polling_interval=1, timeout=60)
 client.wait_for_job_status(late, status={"Failed"}, polling_interval=1, timeout=60)
 
-for each in (name, failing, late):
+# torchtune, whose command is made of the arguments that the SDK makes of the configuration. Nothing is fetched.
+nowhere = [options.ReplicatedJobPatch(name=each, template=options.JobTemplatePatch(spec=options.JobSpecPatch(template=options.PodTemplatePatch(
+    spec=options.PodSpecPatch(node_selector={"nowhere": "true"}))))) for each in ("dataset-initializer", "model-initializer")]
+tuning = client.train(
+    runtime="torchtune-llama3.2-1b",
+    initializer=Initializer(dataset=HuggingFaceDatasetInitializer(storage_uri="hf://tatsu-lab/alpaca/data", ignore_patterns=["*.md"])),
+    trainer=BuiltinTrainer(config=TorchTuneConfig(
+        batch_size=8, epochs=2, peft_config=LoraConfig(lora_rank=4), resources_per_node={"gpu": 1},
+        dataset_preprocess_config=TorchTuneInstructDataset(source=DataFormat.PARQUET, split="train[:10%]"))),
+    options=[options.RuntimePatch(training_runtime_spec=options.TrainingRuntimeSpecPatch(
+        template=options.JobSetTemplatePatch(spec=options.JobSetSpecPatch(replicated_jobs=nowhere))))],
+)
+made = eventually(lambda: custom.get_namespaced_custom_object("jobset.x-k8s.io", "v1alpha2", "default", "jobsets", tuning))
+node = next(r for r in made["spec"]["replicatedJobs"] if r["name"] == "node")["template"]["spec"]["template"]["spec"]["containers"][0]
+assert node["command"] == [
+    "tune", "run", "lora_finetune_single_device", "--config", "llama3_2/1B_lora_single_device",
+    "output_dir=/workspace/output", "tokenizer.path=/workspace/model/original/tokenizer.model", "checkpointer.checkpoint_dir=/workspace/model"], node
+assert node["args"][:2] == ["batch_size=8", "epochs=2"] and "dataset.data_dir=/workspace/dataset/data" in node["args"] and "model.lora_rank=4" in node["args"], node
+refused(RuntimeError, client.train, runtime="torchtune-llama3.2-1b", trainer=BuiltinTrainer(config=TorchTuneConfig(num_nodes=2)))
+
+for each in (name, failing, late, tuning):
     client.delete_job(each)
 eventually(lambda: client.list_jobs() == [])
 eventually(lambda: core.list_namespaced_pod("default", label_selector="jobset.sigs.k8s.io/jobset-name").items == [])
