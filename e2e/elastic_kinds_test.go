@@ -21,7 +21,7 @@ func (s *server) scales(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow := strings.NewReplacer("pytorch_elastic.py", filepath.Join(directory, "pytorch_elastic.py"), "--pause=0.5", "--pause=10, --pause-until=/checkpoints/enough")
+	slow := strings.NewReplacer("pytorch_elastic.py", filepath.Join(directory, "pytorch_elastic.py"), "--pause=0.5", "--pause=10, --pause-until=/checkpoint/enough")
 	s.apply(t, slow.Replace(string(example)))
 	s.prints(t, workers, `workers=2`)
 	s.kubectl(t, "delete", "pod", "digits-elastic-worker-1", "--force", "--grace-period=0")
@@ -30,7 +30,7 @@ func (s *server) scales(t *testing.T) {
 	s.prints(t, workers, `rank 2 of 3 begins at epoch ([2-9]|\d\d)`)
 	s.kubectl(t, "scale", "pytorchjob", "digits-elastic", "--replicas=1")
 	s.prints(t, "digits-elastic-worker-0/pytorch", `(?s)of 3 begins.*of 1 begins at epoch ([2-9]|\d\d)`)
-	s.kubectl(t, "exec", "digits-elastic-worker-0", "--", "touch", "/checkpoints/enough")
+	s.kubectl(t, "exec", "digits-elastic-worker-0", "--", "touch", "/checkpoint/enough")
 	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=60s", "pytorchjob/digits-elastic")
 	end := regexp.MustCompile(`of 1 accuracy=([\d.]+)`).FindStringSubmatch(s.printed(workers))
 	if end == nil {

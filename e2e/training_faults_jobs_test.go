@@ -63,6 +63,7 @@ type faultyJob struct {
 	rested   int    // times it was suspended by the test
 	diary    string // a directory: each replica's runs, one a line
 	endsLate bool   // by its deadline
+	resumes  bool   // it has a directory for checkpoints
 
 	tolerations string // of its Pods, "" for the usual
 }
@@ -130,8 +131,10 @@ func (j *faultyJob) program(role string) string {
 	if j.kind == "TrainJob" {
 		me = "node-$JOB_COMPLETION_INDEX"
 	}
-	// Only the first replica of the leader's type fails.
-	return fmt.Sprintf(`f=%[1]s/%[2]s.%[3]s; echo $UID_OF_POD >>$f; n=$(wc -l <$f); sleep %[4]s; case %[3]s in *-0|*-launcher) ;; *) exit 0;; esac; set -- %[5]s; [ $n -gt $# ] && n=$#; eval exit \${$n}`,
+	// A run that was begun is in the checkpoint before it is in the diary. Only the
+	// first replica of the leader's type fails.
+	return fmt.Sprintf(`f=%[1]s/%[2]s.%[3]s; if [ -n "$CHECKPOINT_DIR" ]; then c=$CHECKPOINT_DIR/%[3]s; touch $c $f; [ $(wc -l <$c) -ge $(wc -l <$f) ] || echo $UID_OF_POD >>%[1]s/%[2]s.lost; echo $UID_OF_POD >>$c; fi
+echo $UID_OF_POD >>$f; n=$(wc -l <$f); sleep %[4]s; case %[3]s in *-0|*-launcher) ;; *) exit 0;; esac; set -- %[5]s; [ $n -gt $# ] && n=$#; eval exit \${$n}`,
 		j.diary, j.name, me, j.sleep, codes)
 }
 
@@ -165,7 +168,10 @@ func (j *faultyJob) manifest() string {
 		spec(t, 1, policy, role)
 	}
 	slices.Sort(specs)
-	limit, mode := "", ""
+	limit, mode, checkpoint := "", "", ""
+	if j.resumes {
+		checkpoint = "checkpoint: {storage: 1Mi}, "
+	}
 	if j.limit >= 0 {
 		limit = fmt.Sprintf("backoffLimit: %d, ", j.limit)
 	}
@@ -178,10 +184,10 @@ kind: %s
 metadata: {name: %s}
 spec:
   %s
-  runPolicy: {cleanPodPolicy: %s, restartScope: %s, %s%ssuspend: %t}
+  runPolicy: {cleanPodPolicy: %s, restartScope: %s, %s%s%ssuspend: %t}
   %s:
 %s
-`, j.kind, j.name, mode, j.clean, j.scope, limit, j.more, j.first, j.field, strings.Join(specs, "\n"))
+`, j.kind, j.name, mode, j.clean, j.scope, limit, checkpoint, j.more, j.first, j.field, strings.Join(specs, "\n"))
 }
 
 // trainJob is a TrainJob with a runtime of its own.
@@ -189,6 +195,10 @@ func (j *faultyJob) trainJob() string {
 	deadline := ""
 	if j.endsLate {
 		deadline = strings.TrimSuffix(j.more, ", ")
+	}
+	checkpoint := "null"
+	if j.resumes {
+		checkpoint = "{storage: 1Mi}"
 	}
 	return fmt.Sprintf(`
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -198,8 +208,9 @@ spec:
   suspend: %[2]t
   runtimeRef: {kind: TrainingRuntime, name: %[1]s}
   trainer: {numNodes: 2, command: [sh, -c, %[3]q]}
-  %[4]s
-`, j.name, j.first, j.program("lead"), deadline)
+  checkpoint: %[4]s
+  %[5]s
+`, j.name, j.first, j.program("lead"), checkpoint, deadline)
 }
 
 // runtime is the runtime of a TrainJob.

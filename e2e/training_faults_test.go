@@ -48,7 +48,8 @@ func newOrdeal(t testing.TB, n int, client func() dynamic.Interface) *ordeal {
 
 // TestTrainingFaults disturbs training jobs of all kinds and policies: the
 // platform is killed and stalled, Pods are deleted, jobs are suspended and go on.
-// Each job ends as its policy says, no retry goes uncounted, and nothing is left.
+// Each job ends as its policy says, no retry goes uncounted, those with checkpoints
+// find them again, and nothing is left.
 func TestTrainingFaults(t *testing.T) {
 	t.Parallel()
 	n, faults := 24, 10
@@ -57,6 +58,9 @@ func TestTrainingFaults(t *testing.T) {
 	}
 	s := newServer(t)
 	o := newOrdeal(t, n, s.client)
+	for _, j := range o.drawn {
+		j.resumes = o.random.IntN(2) == 0
+	}
 	s.kubectl(t, "create", "namespace", faulty)
 	o.disturb(faults, []fault{
 		{"killed", func(time.Duration) { s.kill(); s.start() }},
@@ -282,6 +286,9 @@ func (o *ordeal) runs(j *faultyJob) map[string]int {
 // counted says what is wrong with how often replicas ran, and what was counted.
 func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured) error {
 	runs := o.runs(j)
+	if n := runs["lost"]; n > 0 {
+		return fmt.Errorf("in %d runs a replica did not find its checkpoint", n)
+	}
 	lead, disturbed := runs[j.leads()], j.deleted+j.rested
 	if j.kind == "TrainJob" {
 		set, err := o.client().Resource(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}).Namespace(faulty).Get(o.t.Context(), j.name, metav1.GetOptions{})
@@ -338,7 +345,7 @@ func (o *ordeal) nothingLeft() {
 		pods, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "serviceaccounts"},
 		{Version: "v1", Resource: "secrets"}, {Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
-		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, {Version: "v1", Resource: "persistentvolumeclaims"},
 	}
 	for _, resource := range remaining {
 		eventually(o.t, time.Minute, func() error {

@@ -3,6 +3,7 @@
 package trainingruntime
 
 import (
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"diwan.dev/diwan/api/jobset/v1alpha2"
 	katib "diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/api/trainer/v1alpha1"
+	"diwan.dev/diwan/internal/checkpoint"
 )
 
 // Objects are what does the training of a TrainJob; each is owned by it.
@@ -21,6 +23,8 @@ type Objects struct {
 	JobSet *v1alpha2.JobSet
 	// HostFile lists the nodes for mpirun; nil where it is not needed.
 	HostFile *corev1.ConfigMap
+	// Checkpoint is the claim of the job's checkpoints; nil without them.
+	Checkpoint *corev1.PersistentVolumeClaim
 	// SSHKeys is the name of a Secret with a pair of keys by which the nodes
 	// reach each other, "" where it is not needed.
 	SSHKeys string
@@ -53,6 +57,9 @@ func Render(job *v1alpha1.TrainJob, runtime *v1alpha1.TrainingRuntimeSpec) (*Obj
 	}
 	l.initializers()
 	l.trainer()
+	if err := l.checkpoint(); err != nil {
+		return nil, err
+	}
 	l.directory()
 	l.trial()
 	l.gang(runtime.PodGroupPolicy)
@@ -169,6 +176,28 @@ func (l *layout) program(c *corev1.Container) {
 		c.Args = t.Args
 	}
 	setEnv(&c.Env, t.Env...)
+}
+
+// checkpoint gives those who train the job's checkpoints.
+func (l *layout) checkpoint() error {
+	c := l.job.Spec.Checkpoint
+	if c == nil {
+		return nil
+	}
+	l.out.Checkpoint = checkpoint.Claim(l.job.Name, c)
+	l.out.Checkpoint.ObjectMeta = l.meta(l.out.Checkpoint.Name)
+	for i := range l.set.ReplicatedJobs {
+		r := &l.set.ReplicatedJobs[i]
+		if part := r.Template.Labels[v1alpha1.LabelAncestor]; part == v1alpha1.DatasetInitializer || part == v1alpha1.ModelInitializer {
+			continue
+		}
+		pod := &r.Template.Spec.Template.Spec
+		if err := c.Fits(pod); err != nil {
+			return fmt.Errorf("replicated job %s: %w", r.Name, err)
+		}
+		checkpoint.Mount(l.job.Name, c, pod)
+	}
+	return nil
 }
 
 // directory has the Pods start where diwan run was told that the job's files are.

@@ -264,6 +264,39 @@ func TestInitializers(t *testing.T) {
 	}
 }
 
+// TestCheckpoint holds that those who train share a directory of the job's own.
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"torch-distributed", "mpi-distributed"} {
+		runtime := shipped(t, name)
+		job := newJob(t, "checkpoint: {path: /kept, storage: 1Gi}")
+		if errs := Validate(job, runtime); len(errs) > 0 {
+			t.Fatal(errs.ToAggregate())
+		}
+		o, err := Render(job, runtime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := o.Checkpoint; c == nil || c.Name != "j-checkpoint" || !metav1.IsControlledBy(c, job) || c.Spec.Resources.Requests.Storage().String() != "1Gi" {
+			t.Errorf("%s: the claim is %+v", name, o.Checkpoint)
+		}
+		for _, r := range o.JobSet.Spec.ReplicatedJobs {
+			c := container(&r, v1alpha1.Node)
+			if mount := c.VolumeMounts[len(c.VolumeMounts)-1]; mount.MountPath != "/kept" {
+				t.Errorf("%s: %s has its last volume at %s", name, r.Name, mount.MountPath)
+			}
+		}
+		pod := &runtime.Template.Spec.ReplicatedJobs[0].Template.Spec.Template.Spec
+		pod.Containers[0].VolumeMounts = append(pod.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "v", MountPath: "/kept"})
+		if errs := Validate(job, runtime); len(errs) != 1 || !strings.Contains(errs[0].Error(), "choose another path") {
+			t.Errorf("%s: a volume in its place gives %v", name, errs)
+		}
+	}
+	if o, err := Render(newJob(t, ""), shipped(t, "torch-distributed")); err != nil || o.Checkpoint != nil {
+		t.Errorf("a job without checkpoints has %v (%v)", o.Checkpoint, err)
+	}
+}
+
 // TestGangOfStages holds that a group counts the Pods that there are at once.
 func TestGangOfStages(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 )
 
 // SetDefaults fills in what the user left out: replicas, restart policies, the
-// port, the policy of cleaning up, and what is particular to the kind. Replica
+// port, the policy of cleaning up, the checkpoint, and what is particular to the kind. Replica
 // types get their usual spelling. Replicas without a template stay as they are.
 func SetDefaults(j Job) {
 	t, replicas, policy := j.Traits(), j.Replicas(), j.Policy()
@@ -24,6 +24,7 @@ func SetDefaults(j Job) {
 	if policy.CleanPodPolicy == nil {
 		policy.CleanPodPolicy = new(CleanPodsNone)
 	}
+	policy.Checkpoint.SetDefaults()
 	for _, spec := range replicas {
 		if spec == nil {
 			continue

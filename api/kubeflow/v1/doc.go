@@ -13,8 +13,8 @@
 //
 // Names of fields, conditions, reasons and labels equal those of Kubeflow's
 // training operator, byte for byte. What it does not have are optional fields:
-// RunPolicy.RestartScope, JobStatus.Restarts, ContainerRestarts and LeavingPods,
-// and ReplicaStatus.BegunIndexes.
+// RunPolicy.RestartScope and Checkpoint, JobStatus.Restarts, ContainerRestarts and
+// LeavingPods, and ReplicaStatus.BegunIndexes.
 //
 // [SetDefaults] fills in what users leave out, in memory alone: the stored
 // object stays as it was written. [Validate] and [ValidateUpdate] say what may

@@ -86,6 +86,10 @@ type RunPolicy struct {
 	// +kubebuilder:validation:Enum=Replica;Job
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 
+	// A directory of the job's own, from which a program goes on when it is
+	// restarted. Default: none. Cannot be changed.
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+
 	// How the job's Pods are scheduled together.
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 

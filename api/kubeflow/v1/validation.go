@@ -39,6 +39,7 @@ func Validate(j Job) field.ErrorList {
 		}
 		seen[usual] = true
 		errs = append(errs, t.validateReplica(j.Replicas()[name], path.Key(string(name)))...)
+		errs = append(errs, validateMounts(j.Policy().Checkpoint, j.Replicas()[name], path.Key(string(name)))...)
 	}
 	if len(errs) > before {
 		return errs
@@ -51,7 +52,9 @@ func ValidateUpdate(now, before Job) field.ErrorList {
 	if from, to := before.Traits().GroupVersion().Version, now.Traits().GroupVersion().Version; from != to {
 		return field.ErrorList{field.Forbidden(field.NewPath("apiVersion"), fmt.Sprintf("this %s is one of %s, not of %s: write it in that version", now.Traits().Kind, from, to))}
 	}
-	return apivalidation.ValidateImmutableField(now.Policy().ManagedBy, before.Policy().ManagedBy, field.NewPath("spec", "runPolicy", "managedBy"))
+	policy := field.NewPath("spec", "runPolicy")
+	errs := apivalidation.ValidateImmutableField(now.Policy().ManagedBy, before.Policy().ManagedBy, policy.Child("managedBy"))
+	return append(errs, now.Policy().Checkpoint.Unchanged(before.Policy().Checkpoint, policy.Child("checkpoint"))...)
 }
 
 // Warnings are what a user is told about a job that is accepted.
@@ -106,6 +109,7 @@ func (t *Traits) validatePolicy(p *RunPolicy, path *field.Path) field.ErrorList 
 	}
 	errs = append(errs, notNegative(p.TTLSecondsAfterFinished, path.Child("ttlSecondsAfterFinished"))...)
 	errs = append(errs, notNegative(p.BackoffLimit, path.Child("backoffLimit"))...)
+	errs = append(errs, p.Checkpoint.Validate(path.Child("checkpoint"))...)
 	if p.ActiveDeadlineSeconds != nil && *p.ActiveDeadlineSeconds <= 0 {
 		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *p.ActiveDeadlineSeconds, "must be greater than zero"))
 	}
@@ -156,6 +160,19 @@ func (t *Traits) validateReplica(spec *ReplicaSpec, path *field.Path) field.Erro
 		errs = append(errs, field.Invalid(path.Child("replicas"), *spec.Replicas, fmt.Sprintf("must be from 0 to %d", MaxReplicas)))
 	}
 	return errs
+}
+
+// validateMounts checks that a replica's Pods leave room for the job's checkpoints.
+func validateMounts(c *Checkpoint, spec *ReplicaSpec, path *field.Path) field.ErrorList {
+	if c == nil || spec == nil {
+		return nil
+	}
+	c = c.DeepCopy()
+	c.SetDefaults()
+	if err := c.Fits(&spec.Template.Spec); err != nil {
+		return field.ErrorList{field.Forbidden(path.Child("template", "spec"), err.Error())}
+	}
+	return nil
 }
 
 func list(types []ReplicaType) string {

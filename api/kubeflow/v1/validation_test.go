@@ -72,6 +72,13 @@ func TestValidate(t *testing.T) {
 		"Negative":            {"It would mean nothing", "kind: TFJob" + head + "{runPolicy: {backoffLimit: -1, ttlSecondsAfterFinished: -1, activeDeadlineSeconds: 0}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.activeDeadlineSeconds"},
 		"CleanPodPolicy":      {"A typing error", "kind: TFJob" + head + "{runPolicy: {cleanPodPolicy: Some}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.cleanPodPolicy"},
 		"RestartPolicy":       {"A typing error", "kind: TFJob" + head + "{tfReplicaSpecs: {Worker: {restartPolicy: Sometimes, template: {spec: {containers: [{name: tensorflow, image: i}]}}}}}", "restartPolicy"},
+		"Checkpoint":          {"Valid without a word more", "kind: TFJob" + head + "{runPolicy: {checkpoint: {}}, tfReplicaSpecs: {Worker: " + tf + "}}", ""},
+		"CheckpointRelative":  {"Where would that be", "kind: TFJob" + head + "{runPolicy: {checkpoint: {path: data}}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.checkpoint.path"},
+		"CheckpointRoot":      {"It would hide the image", "kind: TFJob" + head + "{runPolicy: {checkpoint: {path: /}}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.checkpoint.path"},
+		"CheckpointEmpty":     {"Nothing could be kept", "kind: TFJob" + head + "{runPolicy: {checkpoint: {storage: 0}}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.checkpoint.storage"},
+		"CheckpointMode":      {"A typing error", "kind: TFJob" + head + "{runPolicy: {checkpoint: {accessModes: [RWX]}}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.checkpoint.accessModes[0]"},
+		"CheckpointTaken":     {"One would hide the other", "kind: TFJob" + head + "{runPolicy: {checkpoint: {}}, tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, image: i, volumeMounts: [{name: v, mountPath: /checkpoint/}]}]}}}}}", "choose another path"},
+		"CheckpointVolume":    {"Pods would be refused", "kind: TFJob" + head + "{runPolicy: {checkpoint: {}}, tfReplicaSpecs: {Worker: {template: {spec: {volumes: [{name: job-checkpoint}], containers: [{name: tensorflow, image: i}]}}}}}", "rename it"},
 		"RestartScope":        {"A typing error", "kind: TFJob" + head + "{runPolicy: {restartScope: All}, tfReplicaSpecs: {Worker: " + tf + "}}", "spec.runPolicy.restartScope"},
 	}
 	for name, tc := range cases {
@@ -95,6 +102,10 @@ func TestManagedByStays(t *testing.T) {
 		after := read(t, "kind: "+kind+"\nspec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue}}")
 		if len(v1.ValidateUpdate(after, before)) == 0 || len(v1.ValidateUpdate(before, before)) != 0 {
 			t.Errorf("managedBy of a %s must not be changed, and only that", kind)
+		}
+		small, large := read(t, "kind: "+kind+"\nspec: {runPolicy: {checkpoint: {storage: 1Gi}}}"), read(t, "kind: "+kind+"\nspec: {runPolicy: {checkpoint: {storage: 2Gi}}}")
+		if got := v1.ValidateUpdate(large, small); len(got) != 1 || got[0].Field != "spec.runPolicy.checkpoint" {
+			t.Errorf("the checkpoint of a %s is changed with %v", kind, got)
 		}
 	}
 }

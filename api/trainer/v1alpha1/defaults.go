@@ -26,6 +26,7 @@ func (s *TrainJobSpec) SetDefaults() {
 	if s.ManagedBy == nil {
 		s.ManagedBy = ptr.To(DefaultManager)
 	}
+	s.Checkpoint.SetDefaults()
 }
 
 // StampPatches writes to each patch that is new or has changed since old, which

@@ -5,6 +5,8 @@ package v1alpha1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubeflowv1 "diwan.dev/diwan/api/kubeflow/v1"
 )
 
 // TrainJob is a training job on a runtime.
@@ -45,6 +47,10 @@ type TrainJobSpec struct {
 
 	// The training itself. Cannot be changed.
 	Trainer *Trainer `json:"trainer,omitempty"`
+
+	// A directory of the job's own, from which a program goes on when it is
+	// restarted. Default: none. Cannot be changed.
+	Checkpoint *kubeflowv1.Checkpoint `json:"checkpoint,omitempty"`
 
 	// Changes to the runtime for this job alone, each by who made it. Can be
 	// changed only while the job is suspended.

@@ -57,6 +57,7 @@ func (s *TrainJobSpec) Validate(at *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("trainer", "numProcPerNode"), *t.NumProcPerNode, "numProcPerNode must be greater than or equal to 1"))
 		}
 	}
+	errs = append(errs, s.Checkpoint.Validate(at.Child("checkpoint"))...)
 	return append(errs, s.validatePatches(at.Child("runtimePatches"))...)
 }
 
@@ -160,6 +161,7 @@ func (t *TrainJob) ValidateUpdate(old *TrainJob) field.ErrorList {
 	immutable("runtimeRef", is.RuntimeRef, was.RuntimeRef)
 	immutable("initializer", is.Initializer, was.Initializer)
 	immutable("trainer", is.Trainer, was.Trainer)
+	errs = append(errs, is.Checkpoint.Unchanged(was.Checkpoint, at.Child("checkpoint"))...)
 	immutable("activeDeadlineSeconds", is.ActiveDeadlineSeconds, was.ActiveDeadlineSeconds)
 	immutable("managedBy", is.ManagedBy, was.ManagedBy)
 	if samePatches(is.RuntimePatches, was.RuntimePatches) {

@@ -7,6 +7,7 @@
 package v1alpha1
 
 import (
+	kubeflowv1 "diwan.dev/diwan/api/kubeflow/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -1130,6 +1131,11 @@ func (in *TrainJobSpec) DeepCopyInto(out *TrainJobSpec) {
 	if in.Trainer != nil {
 		in, out := &in.Trainer, &out.Trainer
 		*out = new(Trainer)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.Checkpoint != nil {
+		in, out := &in.Checkpoint, &out.Checkpoint
+		*out = new(kubeflowv1.Checkpoint)
 		(*in).DeepCopyInto(*out)
 	}
 	if in.RuntimePatches != nil {

@@ -162,7 +162,7 @@ func (d *decision) advance() {
 	}
 	d.leave(d.surplus...)
 	d.deleteLeaving()
-	d.objects = d.f.Objects(d.job, d.pods)
+	d.objects = objects(d.f, d.job, d.pods)
 	d.fill()
 	d.report()
 }

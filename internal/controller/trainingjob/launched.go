@@ -66,7 +66,7 @@ func (d *launched) rest() {
 	d.leave(d.surplus...)
 	d.deleteLeaving()
 	d.dropObjects()
-	d.objects = d.f.Objects(d.job, nil)
+	d.objects = objects(d.f, d.job, nil)
 	d.objects = slices.DeleteFunc(d.objects, endsWithJob)
 	clear(d.pods)
 	d.tally()
@@ -98,7 +98,7 @@ func (d *launched) goOn() {
 	}
 	d.leave(d.surplus...)
 	d.deleteLeaving()
-	d.objects = d.f.Objects(d.job, d.pods)
+	d.objects = objects(d.f, d.job, d.pods)
 	d.fill()
 	d.create = slices.DeleteFunc(d.create, func(r Replica) bool { return r.Type == v1.MPILauncher })
 	d.launch()

@@ -45,8 +45,8 @@ func (r *reconciler) ensure(ctx context.Context, job v1.Job, objects []client.Ob
 }
 
 // put creates an object of a job, or replaces the content of the one that is
-// there. One that does not belong to the job is left alone. A Secret is one of
-// keys, which are made once.
+// there. One that does not belong to the job is left alone. A Secret, which is one
+// of keys, and a claim, which people may expand, are made once.
 func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) error {
 	gvk, err := r.client.GroupVersionKindFor(obj)
 	if err != nil {
@@ -76,8 +76,8 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 		r.Events.Warning(job, "ErrResourceExists", "Resource %q of Kind %q already exists and is not managed by %s", obj.GetName(), kind, job.Traits().Kind)
 		return fmt.Errorf("cannot create %s %s/%s: one that does not belong to the job has this name; delete it", kind, obj.GetNamespace(), obj.GetName())
 	}
-	if isSecret {
-		return nil // the keys stay
+	if _, isClaim := obj.(*corev1.PersistentVolumeClaim); isClaim || isSecret {
+		return nil
 	}
 	if ok, err := says(have, obj); ok || err != nil {
 		return err

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/checkpoint"
 	"diwan.dev/diwan/internal/controller/children"
 )
 
@@ -34,6 +35,7 @@ func ownedKinds(groups []schema.GroupVersionKind) []client.Object {
 	for _, gvk := range append([]schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 		corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
 		rbacv1.SchemeGroupVersion.WithKind("Role"),
 		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
 		autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"),
@@ -69,6 +71,18 @@ func (r *reconciler) deletions(owned cache.Cache, groups []schema.GroupVersionKi
 		sources = append(sources, source.Kind(owned, kind, handler.Funcs{DeleteFunc: deleted}))
 	}
 	return sources
+}
+
+// objects are what a job needs beside Pods and Services: its checkpoints, and what
+// its framework needs.
+func objects(f Framework, job v1.Job, pods map[Replica]*corev1.Pod) []client.Object {
+	all := f.Objects(job, pods)
+	if c := job.Policy().Checkpoint; c != nil {
+		claim := checkpoint.Claim(job.GetName(), c)
+		claim.ObjectMeta = metadata(job, claim.Name, nil)
+		all = append(all, claim)
+	}
+	return all
 }
 
 // label has an object bear the labels of its job, by which it is watched.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
+	"diwan.dev/diwan/internal/checkpoint"
 )
 
 // jobLabels are on all that belongs to a job.
@@ -73,6 +74,9 @@ func newPod(f Framework, job v1.Job, r Replica) *corev1.Pod {
 	spec := job.Replicas()[r.Type]
 	template := spec.Template.DeepCopy()
 	f.Connect(job, r, template)
+	if c := job.Policy().Checkpoint; c != nil {
+		checkpoint.Mount(job.GetName(), c, &template.Spec)
+	}
 	p := &corev1.Pod{
 		ObjectMeta: metadata(job, v1.ReplicaName(job.GetName(), r.Type, r.Index), template.Labels),
 		Spec:       template.Spec,

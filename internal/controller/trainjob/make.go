@@ -31,6 +31,11 @@ func (r *Reconciler) make(ctx context.Context, job *v1alpha1.TrainJob) error {
 			return err
 		}
 	}
+	if objects.Checkpoint != nil {
+		if err := r.create(ctx, job, objects.Checkpoint); err != nil {
+			return err
+		}
+	}
 	if objects.SSHKeys != "" {
 		if err := r.createKeys(ctx, job, objects.SSHKeys); err != nil {
 			return err
