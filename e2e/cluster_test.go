@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 var (
@@ -179,9 +181,7 @@ func testCredentials(t *testing.T, s *server) {
 // testServices wants a Pod to reach another by the name of its Service, and
 // the API server with the token of its service account.
 func testServices(t *testing.T, s *server) {
-	if os.Getuid() != 0 {
-		t.Skip("cluster IPs need root")
-	}
+	rootlesstest.NeedNamespaces(t) // cluster IPs need them
 	s.apply(t, `
 apiVersion: v1
 kind: Pod

@@ -15,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // TestTensorFlowEvents runs the example whose trials write event files, by a
@@ -68,9 +70,7 @@ func TestPrometheus(t *testing.T) {
 		}
 		t.Skip("python3 is not installed")
 	}
-	if os.Getuid() != 0 {
-		t.Skip("without network namespaces, other tests may use port 8080; this needs root")
-	}
+	rootlesstest.NeedNamespaces(t) // other tests may use port 8080
 	s := newServer(t)
 	s.succeeds(t, root+"/examples/collectors/prometheus.yaml")
 	checkServed(t, s.trialsOf("served"))
@@ -122,9 +122,7 @@ func TestCollectorsSayWhatLacks(t *testing.T) {
 // small programs in the place of its images. It reports as the Pod ends.
 func TestCustomCollector(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("the name of the DB manager leads Pods to it where they have hosts files; this needs root")
-	}
+	rootlesstest.NeedNamespaces(t) // the name of the DB manager leads Pods to it where they have hosts files
 	python := sdks(t)
 	s := newServer(t)
 	s.mapped(t, "ghcr.io/kubeflow/katib/pytorch-mnist-cpu", "--file", "/opt/pytorch-mnist="+abs(t, "testdata/mnist"))

@@ -4,21 +4,20 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // TestMPI runs MPIJobs of v2beta1, and a TrainJob on a runtime of MPI, by the
 // machine's mpirun: the launchers reach the workers by ssh, which no image has.
 func TestMPI(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("the manifests run as user 1000: run as root")
-	}
+	rootlesstest.NeedNamespaces(t)
 	needs(t, "mpirun", "mpi")
 	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
 	s := newServer(t)

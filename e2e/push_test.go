@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // pushing is a trial that reports by Katib's SDK, the address of the DB manager
@@ -31,9 +32,7 @@ for step in range(3):
 // as the SDK does.
 func TestPush(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("the name of the DB manager leads Pods to it where they have hosts files; this needs root")
-	}
+	rootlesstest.NeedNamespaces(t) // the name of the DB manager leads Pods to it where they have hosts files
 	python := sdks(t)
 	program := filepath.Join(t.TempDir(), "push.py")
 	if err := os.WriteFile(program, []byte(pushing), 0o644); err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"diwan.dev/diwan/internal/freeport"
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // TestAlgorithmService runs the example of an algorithm service in Python, as
@@ -61,9 +62,7 @@ func TestAlgorithmService(t *testing.T) {
 // has all of them.
 func TestAlgorithmImage(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		t.Skip("several services on one port need network namespaces; this needs root")
-	}
+	rootlesstest.NeedNamespaces(t) // several services listen on one port
 	s := newServer(t)
 	s.mapped(t, "example.com/algorithms", "--command", binary)
 	s.apply(t, `

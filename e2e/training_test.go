@@ -13,15 +13,15 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // TestTrainingJobs trains on real data on several processes that find each other
 // by the training operator's names, and uses its unmodified SDK.
 func TestTrainingJobs(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("replicas of a job listen on the same port, for which each needs an address of its own: run as root")
-	}
+	rootlesstest.NeedNamespaces(t) // replicas of a job listen on the same port, for which each needs an address of its own
 	python := environmentOf(t, "training", filepath.Join(root, "examples", "training", "requirements.txt"))
 	sdk := sdks(t)
 	s := newServer(t, "--cpus", "16") // jobs that hold places for others must not wait for each other

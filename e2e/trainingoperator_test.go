@@ -4,10 +4,11 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
 
 // TestTrainingOperatorExamples gives the training operator's examples to the
@@ -15,9 +16,7 @@ import (
 // find each other by what the operator tells them.
 func TestTrainingOperatorExamples(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("replicas of a job listen on the same port, for which each needs an address of its own: run as root")
-	}
+	rootlesstest.NeedNamespaces(t)   // replicas of a job listen on the same port
 	s := newServer(t, "--cpus", "8") // upstream asks for up to five
 	meet := abs(t, "testdata/meet")
 	program := filepath.Join(meet, "meet.py")

@@ -152,7 +152,11 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	w.mu.Unlock()
 	spec := container.Spec{
 		ID:    container.ID{Pod: string(pod.UID), Name: c.Name, Attempt: attempt},
-		Netns: sandbox.NetnsPath, Hold: sandbox.Hold, Limits: limitsOf(c), User: userOf(pod, c), Restarts: next.restarts,
+		Netns: sandbox.NetnsPath, Hold: sandbox.Hold, Limits: limitsOf(c), Restarts: next.restarts,
+	}
+	var lacks string
+	if spec.User, lacks = userOf(pod, c, ownRights(w.runtime.Mounts()), ownUser()); lacks != "" {
+		w.warn("NotGiven", lacks)
 	}
 	if next.ended != nil {
 		spec.Restarts, spec.Backoff = next.restarts+1, nextBackoff(&next)
@@ -196,7 +200,7 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	if !pod.Spec.HostNetwork {
 		spec.Hostname = hostname(pod)
 	}
-	if spec.Dir, err = w.workingDir(pod, c, img); err != nil {
+	if spec.Dir, err = w.workingDir(pod, c, img, spec.User); err != nil {
 		return spec, err
 	}
 	spec.Log, err = n.newLog(pod, c.Name, attempt)
@@ -245,13 +249,13 @@ func needsMounts(mounts []container.Mount) bool {
 
 // workingDir is the container's, the image's, the one that `diwan run` names,
 // or a scratch directory of the Pod; for another user the root.
-func (w *worker) workingDir(pod *corev1.Pod, c *corev1.Container, img *image.Environment) (string, error) {
+func (w *worker) workingDir(pod *corev1.Pod, c *corev1.Container, img *image.Environment, user *container.User) (string, error) {
 	for _, dir := range []string{c.WorkingDir, img.WorkingDir, pod.Annotations[AnnotationWorkingDirectory]} {
 		if dir != "" {
 			return filepath.Join("/", dir), nil
 		}
 	}
-	if userOf(pod, c) != nil {
+	if user != nil && rootless.Root() {
 		return "/", nil // another user cannot reach the node's state
 	}
 	scratch := w.node.podPath(pod, "work")
@@ -293,50 +297,6 @@ func limitsOf(c *corev1.Container) container.Limits {
 		CPU:        c.Resources.Limits.Cpu().MilliValue(),
 		CPURequest: c.Resources.Requests.Cpu().MilliValue(),
 	}
-}
-
-// nobody is who runs a container that must not run as root and names no user.
-const nobody = 65534
-
-// userOf is who a container runs as; nil is the node's own user, which is also
-// everyone where the node is not root.
-func userOf(pod *corev1.Pod, c *corev1.Container) *container.User {
-	if !rootless.Root() {
-		return nil
-	}
-	var user, group *int64
-	var notRoot *bool
-	u := &container.User{}
-	if s := pod.Spec.SecurityContext; s != nil {
-		user, group, notRoot = s.RunAsUser, s.RunAsGroup, s.RunAsNonRoot
-		u.Groups = append(u.Groups, s.SupplementalGroups...)
-		if s.FSGroup != nil {
-			u.Groups = append(u.Groups, *s.FSGroup)
-		}
-	}
-	if s := c.SecurityContext; s != nil {
-		if s.RunAsUser != nil {
-			user = s.RunAsUser
-		}
-		if s.RunAsGroup != nil {
-			group = s.RunAsGroup
-		}
-		if s.RunAsNonRoot != nil {
-			notRoot = s.RunAsNonRoot
-		}
-	}
-	if user == nil && notRoot != nil && *notRoot {
-		id := int64(nobody)
-		user = &id
-	}
-	if user == nil || *user == 0 {
-		return nil
-	}
-	u.UID, u.GID = *user, *user
-	if group != nil {
-		u.GID = *group
-	}
-	return u
 }
 
 func containerOf(pod *corev1.Pod, name string) *corev1.Container {

@@ -22,6 +22,7 @@ import (
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/localcluster"
 	"diwan.dev/diwan/internal/localcluster/clustertest"
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/sqlite"
 )
@@ -66,9 +67,7 @@ type lab struct {
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("Pods find the DB manager by name only where they have hosts files; this needs root")
-	}
+	rootlesstest.NeedNamespaces(t) // Pods find the DB manager by name only where they have hosts files
 	c, namespace := cluster.Namespace(t)
 	scheme, err := controller.NewScheme()
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"diwan.dev/diwan/internal/localcluster"
+	"diwan.dev/diwan/internal/node/rootless"
 )
 
 // Shared is a cluster for all tests of a package. It starts when the first
@@ -44,8 +45,10 @@ type Shared struct {
 }
 
 // Run runs the tests and then stops the cluster, if one was started. It
-// returns the exit code.
+// returns the exit code. As diwan itself, it first executes the program anew in a
+// user namespace where an ordinary user runs it.
 func (s *Shared) Run(m *testing.M) int {
+	_ = rootless.Enter(nil) // what needs it says so: rootlesstest.NeedNamespaces
 	code := m.Run()
 	if s.cluster != nil {
 		s.cluster.Stop()

@@ -79,7 +79,8 @@ type Spec struct {
 	// Hold is a path that is kept open, as file 5 of the shim, for as long as the
 	// run lives; "" is none.
 	Hold string `json:"hold,omitempty"`
-	// User is nil for the node's own user.
+	// User is nil for the node's own user. A node that is not root gives its own
+	// user these ids, where it can.
 	User *User `json:"user,omitempty"`
 	// Limits bound the container.
 	Limits Limits `json:"limits,omitzero"`

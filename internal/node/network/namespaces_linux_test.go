@@ -20,24 +20,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"diwan.dev/diwan/internal/node/rootless"
+	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
 )
-
-// needNamespaces skips a test where namespaces are not allowed; CI must allow them.
-func needNamespaces(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	err := rootless.Allowed()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(err)
-	}
-	t.Skip("this test needs root or a user namespace: ", err)
-}
 
 func open(t *testing.T, cfg Config) *namespaces {
 	t.Helper()
-	needNamespaces(t)
+	rootlesstest.NeedNamespaces(t)
 	n, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +374,7 @@ func TestManyPodsAtOnce(t *testing.T) {
 
 func TestRestoreAfterTheNodeWasKilled(t *testing.T) {
 	t.Parallel()
-	needNamespaces(t)
+	rootlesstest.NeedNamespaces(t)
 	plan := newPlanOf(t)
 	killed, err := New(namespaced(plan))
 	if err != nil {
@@ -437,7 +425,7 @@ func (n *namespaces) die() {
 
 func TestCloseKeepsThePodsThatLive(t *testing.T) {
 	t.Parallel()
-	needNamespaces(t)
+	rootlesstest.NeedNamespaces(t)
 	plan := newPlanOf(t)
 	first, err := New(namespaced(plan))
 	if err != nil {
@@ -461,7 +449,7 @@ func TestCloseKeepsThePodsThatLive(t *testing.T) {
 
 func TestStartSweepsAbandonedNetworks(t *testing.T) {
 	t.Parallel()
-	needNamespaces(t)
+	rootlesstest.NeedNamespaces(t)
 	plan := newPlanOf(t)
 	abandoned, err := New(namespaced(plan))
 	if err != nil {

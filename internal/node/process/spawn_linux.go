@@ -112,11 +112,15 @@ func joinSpace(path string, kind int) error {
 }
 
 // become makes a process start as the user u, or, where root of a user namespace
-// starts it, as the user behind that.
+// starts it, as the user behind that, who has the ids of u there.
 func become(sys *syscall.SysProcAttr, u *container.User) {
-	if owner, ok := rootless.Owner(); ok {
+	owner, ok := rootless.Owner()
+	switch {
+	case ok && u != nil:
+		rootless.AsUser(sys, rootless.User{UID: int(u.UID), GID: int(u.GID)})
+	case ok:
 		rootless.AsUser(sys, owner)
-	} else if u != nil {
+	case u != nil:
 		sys.Credential = credential(u)
 	}
 }

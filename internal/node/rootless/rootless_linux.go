@@ -52,8 +52,9 @@ func Root() bool {
 	return os.Geteuid() == 0 && !owner
 }
 
-// AsUser makes a process start in a user namespace of its own, in which it is
-// the user that Owner tells, without any rights beyond the user's.
+// AsUser makes a process start in a user namespace of its own, in which the user
+// that Owner tells has the ids u, that user's own or others, without any rights
+// beyond the user's.
 func AsUser(sys *syscall.SysProcAttr, u User) {
 	sys.Cloneflags |= unix.CLONE_NEWUSER
 	sys.UidMappings = []syscall.SysProcIDMap{{ContainerID: u.UID, HostID: 0, Size: 1}}

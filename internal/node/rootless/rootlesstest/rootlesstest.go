@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rootlesstest lets root's test run see what an ordinary user sees: it
-// runs tests once more, as a user who has nothing but a directory.
+// runs tests once more, as a user who has nothing but a directory. To a test run of
+// an ordinary user it tells which tests can be run.
 package rootlesstest
 
 import (
@@ -85,6 +86,22 @@ func Need(t testing.TB) {
 			t.Fatalf("user namespaces are not allowed: %v: %s", err, out)
 		}
 		t.Skipf("user namespaces are not allowed: %v: %s", err, out)
+	}
+}
+
+// NeedNamespaces skips a test whose Pods need namespaces, which root may make and
+// who else has user namespaces; CI must allow them.
+func NeedNamespaces(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	err := rootless.Allowed()
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		t.Fatal(err)
+	case err != nil:
+		t.Skip("this test needs root or user namespaces: ", err)
 	}
 }
 
