@@ -36,11 +36,7 @@ func TestMPI(t *testing.T) {
 			s.succeeds(t, root+"/examples/training/tune-mpi.yaml")
 		})
 		part("trainjob", func(t *testing.T, s *server) {
-			if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/trainjob.yaml")); code != 0 {
-				t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
-			}
-			log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=pi-nodes,jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
-			isPi(t, log, "pi-nodes-launcher-0-0", "pi-nodes-node-0-0")
+			s.estimatesPiOnNodes(t)
 		})
 		part("others", func(t *testing.T, s *server) {
 			s.restsAndFails(t)
@@ -87,6 +83,15 @@ func (s *server) estimatesPi(t *testing.T) {
 			t.Errorf("%s is %q, want %q", words[0], got, want)
 		}
 	}
+}
+
+// estimatesPiOnNodes runs a TrainJob, whose launcher is the first node.
+func (s *server) estimatesPiOnNodes(t *testing.T) {
+	if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/trainjob.yaml")); code != 0 {
+		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=pi-nodes,jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
+	isPi(t, log, "pi-nodes-launcher-0-0", "pi-nodes-node-0-0")
 }
 
 // restsAndFails resumes a job that was created suspended, fails another, and

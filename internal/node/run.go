@@ -127,7 +127,7 @@ func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c *corev1.Containe
 		w.warn("NotGiven", warning)
 	}
 	if !w.runtime.Mounts() && needsMounts(spec.Mounts) {
-		w.warn("NotGiven", "this machine does not let diwan mount volumes: containers find the directories in $DIWAN_VOLUMES, as NAME=PATH separated by colons")
+		w.warn("NotGiven", withoutMounts(w.node.cfg.Network.Shared()))
 	}
 	return f, nil
 }
@@ -260,6 +260,16 @@ func (w *worker) workingDir(pod *corev1.Pod, c *corev1.Container, img *image.Env
 	}
 	scratch := w.node.podPath(pod, "work")
 	return scratch, os.MkdirAll(scratch, 0o777)
+}
+
+// withoutMounts says how volumes are found where nothing is mounted, and what would
+// change that, if it is known.
+func withoutMounts(why error) string {
+	text := "this machine does not let diwan mount volumes and files of images: containers find the volumes in $DIWAN_VOLUMES, as NAME=PATH separated by colons"
+	if why != nil {
+		text += fmt.Sprintf("; to have them mounted: %v", why)
+	}
+	return text
 }
 
 // volumeList is the value of DIWAN_VOLUMES: where a container's volumes lie on

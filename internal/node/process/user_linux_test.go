@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"diwan.dev/diwan/internal/node/container"
 	"diwan.dev/diwan/internal/node/rootless"
@@ -88,6 +89,39 @@ func TestUserMountsAnywhere(t *testing.T) {
 	}
 	if text, err := os.ReadFile(r.points.file); err == nil {
 		t.Errorf("these are taken for mount points on the machine:\n%s", text)
+	}
+	if err := run.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-run.Done()
+}
+
+// TestUserHasOtherIDs gives a user's run the ids of another: it and what is executed
+// beside it see them, also as the owner of the user's files, and have no right more.
+func TestUserHasOtherIDs(t *testing.T) {
+	t.Parallel()
+	owner, ok := rootless.Owner()
+	if !ok {
+		t.Skip("this test is of an ordinary user in a user namespace")
+	}
+	r := newRuntime(t, modes["as the machine allows"])
+	const look = `echo $(id -u) $(id -g) $(stat -c %u:%g .) $(grep CapEff /proc/self/status); `
+	spec := specFor(t, r, "sh", "-c", look+`echo >made; echo ready; sleep 60`)
+	spec.User = &container.User{UID: 12345, GID: 54321}
+	run := start(t, r, spec)
+	awaitText(t, spec.Log, "ready\n")
+	const want = "12345 54321 12345:54321 CapEff: 0000000000000000\n"
+	if have, _ := os.ReadFile(spec.Log); string(have) != want+"ready\n" {
+		t.Errorf("the program sees %q, want %q", have, want)
+	}
+	var out bytes.Buffer
+	if err := run.Exec(t.Context(), []string{"sh", "-c", look}, container.Streams{Stdout: &out}); err != nil || out.String() != want {
+		t.Errorf("a command beside the program sees %q, %v, want %q", out.String(), err, want)
+	}
+	// Root of this namespace is the user of the machine.
+	var made unix.Stat_t
+	if err := unix.Stat(filepath.Join(spec.Dir, "made"), &made); err != nil || made.Uid != 0 || made.Gid != 0 {
+		t.Errorf("what the program made belongs to %d:%d here, %v; want the user, %d", made.Uid, made.Gid, err, owner.UID)
 	}
 	if err := run.Kill(); err != nil {
 		t.Fatal(err)

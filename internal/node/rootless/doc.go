@@ -19,7 +19,8 @@
 // of the machine's root are meant: to become another user, or to give files away.
 // Containers get one more user namespace, in which they are the user again
 // ([AsUser]): a program sees the name, files and lack of privileges that it would
-// have in the user's shell.
+// have in the user's shell. One id stands for the user there, which may be another:
+// what a manifest asks for.
 //
 // # Life
 //
