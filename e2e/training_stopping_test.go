@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
@@ -61,10 +62,17 @@ var parallelTrials = []parallelTrial{
 	{"kubeflow.org/v1 JAXJob", "jax", `{jaxReplicaSpecs: {Worker: {replicas: 2, template: POD($PROCESS_ID)}}}`, false},
 	{"kubeflow.org/v1 PaddleJob", "paddle", `{paddleReplicaSpecs: {Master: {replicas: 1, template: POD(0)}, Worker: {replicas: 1, template: POD(1)}}}`, true},
 	{"kubeflow.org/v1 MPIJob", "mpi", `{mpiReplicaSpecs: {Launcher: {replicas: 1, template: POD(0)}, Worker: {replicas: 1, template: POD(1)}}}`, true},
+	{"kubeflow.org/v2beta1 MPIJob", "mpi", `{mpiReplicaSpecs: {Launcher: {replicas: 1, template: POD(0)}, Worker: {replicas: 1, template: POD(1)}}}`, false},
+	{"kubeflow.org/v1 MXJob", "mxnet", `{jobMode: MXTrain, mxReplicaSpecs: {Scheduler: {replicas: 1, template: POD(1)}, Server: {replicas: 1, template: POD(1)}, Worker: {replicas: 2, template: POD($DMLC_WORKER_ID)}}}`, false},
 	{"trainer.kubeflow.org/v1alpha1 TrainJob", "node", `{runtimeRef: {name: torch-distributed}, trainer: {numNodes: 2, command: COMMAND($PET_NODE_RANK)}}`, true},
 }
 
 var placeholder = regexp.MustCompile(`(POD|COMMAND)\(([^)]+)\)`)
+
+// name is the experiment's.
+func (p parallelTrial) name() string {
+	return strings.ToLower(path.Base(strings.ReplaceAll(p.kind, " ", "-"))) // v1-tfjob
+}
 
 // manifest is an experiment of two trials, of which the second is to be stopped.
 // Each of their Pods has a child that does not want to end, and all but the first
@@ -98,7 +106,7 @@ spec:
     retain: %t
     trialParameters: [{name: x, reference: x}]
     trialSpec: {apiVersion: %s, kind: %s, spec: %s}
-`, strings.ToLower(kind), threshold, p.container, p.retain, api, kind, spec)
+`, p.name(), threshold, p.container, p.retain, api, kind, spec)
 }
 
 // TestStoppedTrainings stops trials early that have several Pods: all of these
@@ -111,10 +119,10 @@ func TestStoppedTrainings(t *testing.T) {
 	}
 	for _, p := range parallelTrials {
 		_, kind, _ := strings.Cut(p.kind, " ")
-		s.ended("default", strings.ToLower(kind), 4*time.Minute)
-		list := s.trialsOf(strings.ToLower(kind))
+		s.ended("default", p.name(), 4*time.Minute)
+		list := s.trialsOf(p.name())
 		if len(list) != 2 {
-			t.Errorf("%d trials are %ss, want 2", len(list), kind)
+			t.Errorf("%d trials are of %s, want 2", len(list), p.kind)
 		}
 		for _, trial := range list {
 			early := isGreat(t, &trial)

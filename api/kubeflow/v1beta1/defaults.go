@@ -120,7 +120,7 @@ func runDefaults(kind schema.GroupVersionKind) (success string, primary map[stri
 			"jobset.sigs.k8s.io/replicatedjob-name":    "node",
 			"batch.kubernetes.io/job-completion-index": "0",
 		}
-	case "JAXJob": // it has no master
+	case "JAXJob", "MXJob": // the first has no master, of the second it is a server, which learns nothing
 		return conditionSucceeded, map[string]string{
 			"training.kubeflow.org/replica-type":  "worker",
 			"training.kubeflow.org/replica-index": "0",
@@ -130,7 +130,7 @@ func runDefaults(kind schema.GroupVersionKind) (success string, primary map[stri
 			return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "launcher"}
 		}
 		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
-	case "TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob", "MXJob":
+	case "TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob":
 		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
 	}
 	return "", nil

@@ -53,6 +53,8 @@ func TestSetDefaults(t *testing.T) {
 		{"and PaddleJob, of which Katib knows nothing", template("kubeflow.org/v1", "PaddleJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
 		{"a JAXJob has no master", template("kubeflow.org/v1", "JAXJob"), ends, []any{conditionSucceeded, conditionFailed, map[string]string{
 			"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}}},
+		{"of an MXJob a worker learns, though a server is its master", template("kubeflow.org/v1", "MXJob"), ends, []any{conditionSucceeded, conditionFailed, map[string]string{
+			"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}}},
 		{"the later MPIJob has a launcher", template("kubeflow.org/v2beta1", "MPIJob"), ends, []any{conditionSucceeded, conditionFailed,
 			map[string]string{"training.kubeflow.org/job-role": "launcher"}}},
 		{"the first Pod of a TrainJob's nodes counts", template("trainer.kubeflow.org/v1alpha1", "TrainJob"), ends,
