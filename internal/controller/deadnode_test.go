@@ -129,7 +129,7 @@ func TestDeadNode(t *testing.T) {
 	before := l.onNode(first, 4)
 	l.eventually(func() string {
 		l.get(gang)
-		if s := gang.Status.ReplicaStatuses[v1.Worker]; s == nil || s.Begun != 2 {
+		if s := gang.Status.ReplicaStatuses[v1.Worker]; s == nil || s.BegunIndexes != "0-1" {
 			return "that the gang has begun"
 		}
 		return ""
