@@ -40,8 +40,8 @@ func (t *target) local() bool { return t.home != "" }
 var errOwnerEnded = errors.New("the diwan that ran the local cluster has ended")
 
 // connect finds the cluster that the flags name. Where that is the local one and none runs, it
-// starts it. step is told what takes time.
-func (o *options) connect(ctx context.Context, step func(string)) (*target, error) {
+// starts it. show is told what takes time, and what lacks.
+func (o *options) connect(ctx context.Context, show display) (*target, error) {
 	if o.remote() {
 		return o.connectRemote()
 	}
@@ -50,7 +50,7 @@ func (o *options) connect(ctx context.Context, step func(string)) (*target, erro
 		return nil, err
 	}
 	for {
-		t, err := o.start(ctx, home, step)
+		t, err := o.start(ctx, home, show)
 		if !errors.Is(err, localcluster.ErrInUse) {
 			return t, err
 		}
@@ -92,13 +92,13 @@ func (o *options) connectRemote() (*target, error) {
 }
 
 // start runs the local cluster within this command.
-func (o *options) start(ctx context.Context, home localcluster.Home, step func(string)) (*target, error) {
+func (o *options) start(ctx context.Context, home localcluster.Home, show display) (*target, error) {
 	store, err := o.storeLocation()
 	if err != nil {
 		return nil, err
 	}
 	config := localcluster.DefaultConfig(home)
-	config.Progress = step
+	config.Progress, config.Notice = show.step, show.note
 	config.Store = store
 	config.CPUs = int(o.cpus)
 	cluster, err := localcluster.Start(ctx, config)

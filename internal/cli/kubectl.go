@@ -82,7 +82,7 @@ func (a *app) runKubectl(args []string) error {
 	}
 	ctx, release := interruptible(context.Background())
 	defer release()
-	t, err := a.options.connect(ctx, func(string) {})
+	t, err := a.options.connect(ctx, quietDisplay{})
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (r *runner) main(ctx context.Context, files []string) error {
 	r.show = newDisplay(r.streams.Err, r.options.quiet)
 	defer r.show.close()
 	for {
-		t, err := r.options.connect(ctx, r.show.step)
+		t, err := r.options.connect(ctx, r.show)
 		if err != nil {
 			return r.interrupted(ctx, nil, err)
 		}

@@ -72,7 +72,7 @@ func (a *app) keepUp(ctx context.Context, flags upFlags) error {
 	show := newDisplay(a.streams.Err, a.options.quiet)
 	defer show.close()
 	config := localcluster.DefaultConfig(home)
-	config.Progress = show.step
+	config.Progress, config.Notice = show.step, show.note
 	config.Port = flags.port
 	config.Store = store
 	config.CPUs = int(a.options.cpus)

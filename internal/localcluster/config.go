@@ -34,6 +34,8 @@ type Config struct {
 	StopGrace time.Duration
 	// Progress, if set, is told each step of the start in a few words.
 	Progress func(step string)
+	// Notice, if set, is told what Pods lack on this machine, and what would help.
+	Notice func(text string)
 }
 
 // DefaultConfig is the configuration of a laptop.

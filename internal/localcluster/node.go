@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"sync"
 	"time"
 
@@ -48,6 +49,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 		return err
 	}
 	c.network.Store(&pods)
+	if why := pods.Shared(); why != nil && cfg.Notice != nil && runtime.GOOS == "linux" { // elsewhere nothing helps
+		cfg.Notice(fmt.Sprintf("Pods share the network of this machine, and have no volumes at their paths: %v", why))
+	}
 	c.onStop(func() {
 		if err := pods.Close(); err != nil {
 			logger.Error(err, "cannot remove the network")
