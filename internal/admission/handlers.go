@@ -37,8 +37,8 @@ type Config struct {
 	// ConfigMaps reads the trial templates that are in ConfigMaps. Experiments
 	// with such a template are refused when it is nil.
 	ConfigMaps trialtemplate.ConfigMaps
-	// Ancestry finds the trial that a Pod belongs to.
-	Ancestry Ancestry
+	// Ancestry finds the trial that a Pod belongs to. Nil: none do.
+	Ancestry *Ancestry
 	// Collect, if set, adds what collects a trial's metrics to a Pod of the trial
 	// that is about to be created. An error says why the Pod cannot be. Nil: what
 	// collects them is not in the Pod.

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -157,7 +158,7 @@ func New(cfg Config) (*Operator, error) {
 		Algorithms: algorithms(),
 		More:       services(algorithm.Directory{Reader: manager.GetAPIReader(), Namespace: cfg.Namespace}),
 		ConfigMaps: readConfigMap(manager.GetAPIReader()),
-		Ancestry:   admission.Ancestry{Reader: manager.GetAPIReader()},
+		Ancestry:   admission.NewAncestry(manager.GetAPIReader(), clock.RealClock{}),
 		Reader:     manager.GetAPIReader(),
 	}
 	if cfg.Collector != nil {
