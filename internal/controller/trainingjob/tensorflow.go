@@ -4,7 +4,7 @@ package trainingjob
 
 import (
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,9 +94,10 @@ func tfCluster(j *v1.TFJob) map[string][]string {
 	suffix := serviceSuffix(j.Namespace)
 	cluster := map[string][]string{}
 	for t, spec := range j.Spec.TFReplicaSpecs {
-		hosts := []string{}
-		for i := range int(*spec.Replicas) {
-			hosts = append(hosts, fmt.Sprintf("%s%s:%d", v1.ReplicaName(j.Name, t, i), suffix, j.Traits().ListensOn(spec)))
+		hosts := make([]string, *spec.Replicas)
+		behind := suffix + ":" + strconv.Itoa(int(j.Traits().ListensOn(spec)))
+		for i := range hosts {
+			hosts[i] = v1.ReplicaName(j.Name, t, i) + behind
 		}
 		cluster[strings.ToLower(string(t))] = hosts
 	}
