@@ -10,6 +10,8 @@
 //
 // DIWAN names another binary to measure, DIWAN_UP more arguments of its `up`.
 // -profile DIR has load write profiles of memory and processor after each
-// thousandth trial, -trials and -experiments make load and many shorter. ray
-// needs a Python that has Ray Tune.
+// thousandth trial, and jobs and large of their first seconds, of which these tell
+// where the time went. -trials and -experiments make load and many shorter, JOBS
+// and REPLICAS in the environment jobs and large. ray needs a Python that has Ray
+// Tune.
 package main

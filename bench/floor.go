@@ -30,9 +30,9 @@ type floor struct {
 	kube kubernetes.Interface
 }
 
-// newFloor starts both.
-func newFloor(ctx context.Context) (*floor, func(), error) {
-	s, end, err := newServer(ctx)
+// newFloor starts both, the server with arguments.
+func newFloor(ctx context.Context, arguments ...string) (*floor, func(), error) {
+	s, end, err := newServer(ctx, arguments...)
 	if err != nil {
 		return nil, nil, err
 	}

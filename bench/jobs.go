@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -37,21 +38,39 @@ func measureJobs(ctx context.Context) (string, error) {
 	rows := [][]string{{"placed", "all jobs run after", "jobs/s", "Pods/s", "a job runs after, median", "worst", "processor time a job", "memory"}}
 	requests := [][]string{{"requests for a job", "one by one", "as gangs"}}
 	var counts []map[string]float64
-	for _, way := range []struct {
-		name string
-		gang bool
-	}{{"one by one", false}, {"as gangs", true}} {
-		row, counted, err := runJobs(ctx, jobs, way.gang)
+	ways := []string{"one by one", "as gangs"}
+	for _, way := range ways {
+		row, counted, err := runJobs(ctx, jobs, way)
 		if err != nil {
 			return "", err
 		}
-		rows, counts = append(rows, append([]string{way.name}, row...)), append(counts, counted)
+		rows, counts = append(rows, append([]string{way}, row...)), append(counts, counted)
 	}
 	for _, name := range names(counts...) {
 		requests = append(requests, []string{name, fmt.Sprintf("%.1f", counts[0][name]), fmt.Sprintf("%.1f", counts[1][name])})
 	}
-	return fmt.Sprintf("%d PyTorchJobs of %d replicas, created at once by 16 clients, on %d hollow nodes.\n\n", jobs, jobReplicas, floorNodes) +
-		markdown.Table(rows) + "\n" + markdown.Table(requests) + "\nOf them one creates the job, and one for each Pod is the node's report that it runs.\n", nil
+	text := fmt.Sprintf("%d PyTorchJobs of %d replicas, created at once by 16 clients, on %d hollow nodes.\n\n", jobs, jobReplicas, floorNodes) +
+		markdown.Table(rows) + "\n" + markdown.Table(requests) + "\nOf them one creates the job, and one for each Pod is the node's report that it runs.\n"
+	parts, err := profiled(ctx, ways)
+	return text + parts, err
+}
+
+// profiled tells where the processor time of measurements went, by their profiles,
+// if such were taken.
+func profiled(ctx context.Context, names []string) (string, error) {
+	if settings.profile == "" {
+		return "", nil
+	}
+	var columns []map[string]float64
+	for _, name := range names {
+		column, err := shares(ctx, filepath.Join(settings.profile, name+".cpu"))
+		if err != nil {
+			return "", err
+		}
+		columns = append(columns, column)
+	}
+	return fmt.Sprintf("\nOf the server's processor time in the first %.0f s (`-profile DIR` says so; its nodes and clients are other processes):\n\n", processorProfile.Seconds()) +
+		markdown.Table(shareTable(names, columns...)), nil
 }
 
 // setting reads a number from the environment, for a smaller measurement.
@@ -64,8 +83,12 @@ func setting(name string, normal int) (int, error) {
 }
 
 // runJobs creates jobs and waits until all run. It tells the requests of each.
-func runJobs(ctx context.Context, jobs int, gang bool) ([]string, map[string]float64, error) {
-	f, end, err := newFloor(ctx)
+func runJobs(ctx context.Context, jobs int, way string) ([]string, map[string]float64, error) {
+	profiles, err := newProfiler(settings.profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, end, err := newFloor(ctx, profiles.arguments()...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -82,26 +105,29 @@ func runJobs(ctx context.Context, jobs int, gang bool) ([]string, map[string]flo
 	}
 	began, cpu := time.Now(), f.cpu()
 	var lives []time.Duration
+	var took, spent time.Duration
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		creators, ctx := errgroup.WithContext(ctx)
 		creators.SetLimit(16)
 		for i := range jobs {
 			creators.Go(func() error {
-				_, err := client.Create(ctx, trainingJob("PyTorchJob", fmt.Sprintf("job-%d", i), jobReplicas, gang), metav1.CreateOptions{})
+				_, err := client.Create(ctx, trainingJob("PyTorchJob", fmt.Sprintf("job-%d", i), jobReplicas, way == "as gangs"), metav1.CreateOptions{})
 				return err
 			})
 		}
 		return creators.Wait()
 	})
+	group.Go(func() error { return profiles.take(ctx, way) })
 	group.Go(func() error {
+		var err error
 		lives, err = followJobs(ctx, watcher, jobs)
+		took, spent = time.Since(began), f.cpu()-cpu
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	took, spent := time.Since(began), f.cpu()-cpu
 	after, err := f.requests(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -29,7 +30,8 @@ func measureLarge(ctx context.Context) (string, error) {
 	rows := [][]string{{"job", "all replicas run after", "processor time", "environment of a Pod", "Pod", "job with its status", "a lost replica runs again after", "processor time", "memory"}}
 	requests := [][]string{{"requests", "PyTorchJob", "TFJob"}}
 	var counts []map[string]float64
-	for _, kind := range []string{"PyTorchJob", "TFJob"} {
+	kinds := []string{"PyTorchJob", "TFJob"}
+	for _, kind := range kinds {
 		row, counted, err := runLarge(ctx, kind, replicas)
 		if err != nil {
 			return "", err
@@ -39,13 +41,18 @@ func measureLarge(ctx context.Context) (string, error) {
 	for _, name := range names(counts...) {
 		requests = append(requests, []string{name, fmt.Sprintf("%.0f", counts[0][name]), fmt.Sprintf("%.0f", counts[1][name])})
 	}
+	parts, err := profiled(ctx, kinds)
 	return fmt.Sprintf("One job of %d replicas on %d hollow nodes.\n\n", replicas, floorNodes) + markdown.Table(rows) +
-		"\nUntil all ran, the nodes' own with them:\n\n" + markdown.Table(requests), nil
+		"\nUntil all ran, the nodes' own with them:\n\n" + markdown.Table(requests) + parts, err
 }
 
 // runLarge runs one job, and takes a replica away.
 func runLarge(ctx context.Context, kind string, replicas int) ([]string, map[string]float64, error) {
-	f, end, err := newFloor(ctx)
+	profiles, err := newProfiler(settings.profile)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, end, err := newFloor(ctx, profiles.arguments()...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,6 +83,8 @@ func runLarge(ctx context.Context, kind string, replicas int) ([]string, map[str
 	if _, err := client.Create(ctx, trainingJob(kind, "large", replicas, false), metav1.CreateOptions{}); err != nil {
 		return nil, nil, err
 	}
+	profiling, profiled := errgroup.WithContext(ctx)
+	profiling.Go(func() error { return profiles.take(profiled, kind) })
 	if _, err := until(func(job *unstructured.Unstructured) bool { return active(job) == replicas }); err != nil {
 		return nil, nil, err
 	}
@@ -86,6 +95,9 @@ func runLarge(ctx context.Context, kind string, replicas int) ([]string, map[str
 	}
 	for name := range after {
 		after[name] -= before[name]
+	}
+	if err := profiling.Wait(); err != nil {
+		return nil, nil, err
 	}
 	const victim = "large-worker-0"
 	pod, err := f.kube.CoreV1().Pods("default").Get(ctx, victim, metav1.GetOptions{})

@@ -39,7 +39,7 @@ var settings struct {
 }
 
 func main() {
-	flag.StringVar(&settings.profile, "profile", "", "have load write profiles of the server to `DIR`")
+	flag.StringVar(&settings.profile, "profile", "", "have load, jobs and large write profiles of the server to `DIR`")
 	flag.IntVar(&settings.trials, "trials", 10_000, "trials of load; fewer for a shorter run, to profile")
 	flag.IntVar(&settings.experiments, "experiments", 1000, "experiments of many")
 	flag.Parse()
