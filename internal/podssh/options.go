@@ -30,9 +30,20 @@ const (
 
 // parse reads a command line as getopt does: letters together, values in the same
 // word or in the next. What is not understood is left aside, as settings are that
-// have no meaning here.
+// have no meaning here. Options may stand after the host too.
 func parse(args []string, values string) (options, error) {
 	var o options
+	args, err := o.read(args, values)
+	if err != nil || len(args) == 0 {
+		return o, err
+	}
+	o.host = args[0]
+	o.command, err = o.read(args[1:], values)
+	return o, err
+}
+
+// read reads the options at the beginning of a command line, and returns the rest.
+func (o *options) read(args []string, values string) ([]string, error) {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		word := args[0]
 		args = args[1:]
@@ -46,20 +57,17 @@ func parse(args []string, values string) (options, error) {
 			value := word[i+1:]
 			if value == "" {
 				if len(args) == 0 {
-					return o, fmt.Errorf("option -%c needs a value", word[i])
+					return nil, fmt.Errorf("option -%c needs a value", word[i])
 				}
 				value, args = args[0], args[1:]
 			}
 			if err := o.set(word[i], value); err != nil {
-				return o, err
+				return nil, err
 			}
 			break
 		}
 	}
-	if len(args) > 0 {
-		o.host, o.command = args[0], args[1:]
-	}
-	return o, nil
+	return args, nil
 }
 
 func (o *options) set(letter byte, value string) error {

@@ -205,11 +205,12 @@ func TestOptions(t *testing.T) {
 	}
 	ssh := map[string]options{
 		"-o ConnectionAttempts=10 host orted -mca ess env -p x": {host: "host", command: []string{"orted", "-mca", "ess", "env", "-p", "x"}},
-		"-x -p 2200 host true":               {port: 2200, host: "host", command: []string{"true"}},
-		"-xTp2200 -l me host -- true":        {port: 2200, host: "host", command: []string{"--", "true"}},
-		"-B lo -P tag -p 2200 host a":        {port: 2200, host: "host", command: []string{"a"}},
-		"-oPort=2200 -q -- host a":           {port: 2200, host: "host", command: []string{"a"}},
-		"-o StrictHostKeyChecking=no host a": {host: "host", command: []string{"a"}},
+		"-x -p 2200 host true":                {port: 2200, host: "host", command: []string{"true"}},
+		"-xTp2200 -l me host -- true":         {port: 2200, host: "host", command: []string{"true"}},
+		"-o A=no host -p 2200 -i key bash -c": {port: 2200, host: "host", command: []string{"bash", "-c"}},
+		"-B lo -P tag -p 2200 host a":         {port: 2200, host: "host", command: []string{"a"}},
+		"-oPort=2200 -q -- host a":            {port: 2200, host: "host", command: []string{"a"}},
+		"-o StrictHostKeyChecking=no host a":  {host: "host", command: []string{"a"}},
 	}
 	for line, want := range ssh {
 		got, err := parse(strings.Fields(line), sshValues)
