@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 // images maps nothing: commands run on the host.
 type images struct{}
 
-func (images) Resolve(name string, hasCommand bool) (*image.Environment, error) {
+func (images) Resolve(name string, hasCommand, _ bool) (*image.Environment, error) {
 	if !hasCommand {
 		return nil, &image.UnmappedError{Image: name}
 	}

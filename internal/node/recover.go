@@ -233,7 +233,7 @@ func (w *worker) tryAdopt(ctx context.Context, pod *corev1.Pod, e *entry, i inhe
 	w.change(func() {
 		w.succeed(e, spec)
 		e.id = "process://" + spec.ID.String()
-		if env, err := w.node.cfg.Images.Resolve(f.spec.Image, true); err == nil {
+		if env, err := w.node.cfg.Images.Resolve(f.spec.Image, true, false); err == nil {
 			e.imageID = env.ID
 		}
 	})

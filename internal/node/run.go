@@ -91,7 +91,9 @@ func (w *worker) nextRun(e *entry) {
 
 // launch brings a run into being.
 func (w *worker) launch(ctx context.Context, pod *corev1.Pod, c *corev1.Container, e *entry) (*follower, error) {
-	env, err := w.node.cfg.Images.Resolve(c.Image, len(c.Command) > 0)
+	// An option is for an entrypoint, which the image's entry lacks then.
+	program := len(c.Args) > 0 && !strings.HasPrefix(c.Args[0], "-")
+	env, err := w.node.cfg.Images.Resolve(c.Image, len(c.Command) > 0, program)
 	if err != nil {
 		return nil, &waitError{"ErrImagePull", err}
 	}

@@ -109,7 +109,7 @@ func (t *Table) Entries() []Entry {
 
 // Resolve implements Resolver. It looks at the files' times, so a changed table
 // takes effect with the next container.
-func (t *Table) Resolve(image string, hasCommand bool) (*Environment, error) {
+func (t *Table) Resolve(image string, hasCommand, argsRun bool) (*Environment, error) {
 	t.mu.Lock()
 	t.reload()
 	entry := t.find(image)
@@ -124,7 +124,7 @@ func (t *Table) Resolve(image string, hasCommand bool) (*Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !hasCommand && len(env.Command) == 0 {
+	if !hasCommand && !argsRun && len(env.Command) == 0 {
 		return nil, &UnmappedError{Image: image, Mapped: true}
 	}
 	return env, nil

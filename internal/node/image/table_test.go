@@ -59,7 +59,7 @@ images:
 		{"no entry means the host", "busybox", Environment{}},
 	}
 	for _, tt := range tests {
-		got, err := table.Resolve(tt.image, true)
+		got, err := table.Resolve(tt.image, true, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,9 +73,15 @@ images:
 	}
 	for _, name := range []string{"busybox", "acme/tools"} {
 		var unmapped *UnmappedError
-		if _, err := table.Resolve(name, false); !errors.As(err, &unmapped) || !strings.Contains(err.Error(), "diwan images map "+name) {
+		if _, err := table.Resolve(name, false, false); !errors.As(err, &unmapped) || !strings.Contains(err.Error(), "diwan images map "+name) {
 			t.Errorf("%s without a command: got %v, want the way to map it", name, err)
 		}
+	}
+	if _, err := table.Resolve("acme/tools", false, true); err != nil {
+		t.Errorf("arguments that are a program, on an image without a command, give %v", err)
+	}
+	if _, err := table.Resolve("busybox", false, true); err == nil {
+		t.Error("arguments run on an image of which nobody knows whether it has a command")
 	}
 }
 
@@ -87,7 +93,7 @@ func TestBuiltin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		env, err := table.Resolve("diwan.dev/diwan:v1", false)
+		env, err := table.Resolve("diwan.dev/diwan:v1", false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +114,7 @@ func TestTableFollowsItsFiles(t *testing.T) {
 	table, home := openTable(t, "images: [{image: a, command: [old]}]")
 	path := filepath.Join(home, "images.yaml")
 	command := func() []string {
-		env, err := table.Resolve("a", true)
+		env, err := table.Resolve("a", true, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +152,7 @@ func TestTableFollowsItsFiles(t *testing.T) {
 func TestMissingFilesOfAnEntry(t *testing.T) {
 	t.Parallel()
 	table, home := openTable(t, "images: [{image: a, files: {/opt/a: missing}}]")
-	env, err := table.Resolve("a", true)
+	env, err := table.Resolve("a", true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +217,7 @@ func TestPythonEnvironmentIsBuiltOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, table := range []*Table{table, table, second} {
 		wg.Go(func() {
-			env, err := table.Resolve("a", true)
+			env, err := table.Resolve("a", true, false)
 			if err != nil {
 				t.Error(err)
 				return
@@ -244,7 +250,7 @@ func TestPythonEnvironmentThatCannotBeBuilt(t *testing.T) {
 	t.Parallel()
 	needPython(t)
 	table, _ := openTable(t, "images: [{image: a, python: {packages: [./missing-1.0-py3-none-any.whl]}}]")
-	env, err := table.Resolve("a", true)
+	env, err := table.Resolve("a", true, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +266,7 @@ func TestPythonThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	table, _ := openTable(t, "images: [{image: a, python: {python: python9.9}}, {image: b, python: {requirements: none.txt}}]")
 	for image, want := range map[string]string{"a": "python9.9", "b": "none.txt"} {
-		if _, err := table.Resolve(image, true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := table.Resolve(image, true, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("image %s: got %v, want it to name %s", image, err, want)
 		}
 	}
