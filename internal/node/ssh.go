@@ -18,12 +18,16 @@ import (
 // sshPrograms is where containers that may have another user find ssh and sshd.
 const sshPrograms = "/run/diwan/ssh"
 
+// imageSSHD is where images have sshd.
+const imageSSHD = "/usr/sbin/sshd"
+
 // giveSSH puts ssh and sshd, which are this binary, into a container that mounts
 // keys for them, before those that the machine may have. It returns the image
-// with their directory in its PATH.
+// with their directory in its PATH. An image that is mapped to an sshd of its own
+// keeps that, and the ssh beside it.
 func (w *worker) giveSSH(pod *corev1.Pod, c *corev1.Container, spec *container.Spec, env *environment, img *image.Environment, sandbox network.Sandbox) (*image.Environment, error) {
 	self, keys := w.node.cfg.Self, podssh.Wants(pod, c)
-	if self == "" || keys == "" {
+	if _, own := img.Mounts[imageSSHD]; self == "" || keys == "" || own {
 		return img, nil
 	}
 	programs := filepath.Join(w.node.cfg.Dir, "ssh")
