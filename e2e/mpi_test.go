@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -37,6 +38,9 @@ func TestMPI(t *testing.T) {
 		})
 		part("trainjob", func(t *testing.T, s *server) {
 			s.estimatesPiOnNodes(t)
+		})
+		part("mpich", func(t *testing.T, s *server) {
+			s.runsHydra(t, "mpich", "MPICH")
 		})
 		part("others", func(t *testing.T, s *server) {
 			s.restsAndFails(t)
@@ -92,6 +96,26 @@ func (s *server) estimatesPiOnNodes(t *testing.T) {
 	}
 	log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=pi-nodes,jobset.sigs.k8s.io/replicatedjob-name=launcher", "--tail=-1")
 	isPi(t, log, "pi-nodes-launcher-0-0", "pi-nodes-node-0-0")
+}
+
+// runsHydra estimates pi by an implementation whose mpirun is Hydra, with workers
+// alone and with a launcher that works, as the images' entrypoint would run it.
+func (s *server) runsHydra(t *testing.T, name, implementation string) {
+	python := environmentOf(t, "training", abs(t, "testdata/mpi/"+name+".txt"))
+	pi := filepath.Join(t.TempDir(), "pi")
+	program := strings.Replace(read(t, "testdata/mpi/pi"), "#!/usr/bin/python3", "#!/usr/bin/env python3", 1)
+	if err := os.WriteFile(pi, []byte(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.mapped(t, "mpioperator/"+name, "--path", filepath.Dir(python), "--file", "/home/mpiuser/pi="+pi)
+	s.apply(t, strings.NewReplacer("NAME", name, "IMPLEMENTATION", implementation).Replace(read(t, "testdata/mpi/hydra.yaml")))
+	for job, hosts := range map[string][]string{
+		name:              {name + "-worker-0", name + "-worker-1"},
+		name + "-working": {name + "-working-launcher", name + "-working-worker-0"},
+	} {
+		s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=120s", "mpijob/"+job)
+		isPi(t, s.kubectl(t, "logs", "job/"+job+"-launcher"), hosts...)
+	}
 }
 
 // restsAndFails resumes a job that was created suspended, fails another, and

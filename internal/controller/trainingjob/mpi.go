@@ -5,6 +5,7 @@ package trainingjob
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,11 +29,15 @@ const (
 	mpiVolume    = "mpi-job-config"
 	mpiKubexec   = "kubexec.sh"
 	mpiHostfile  = "hostfile"
+	mpiHydraFile = "hydra-hostfile"
 	mpiDiscover  = "discover_hosts.sh"
 	kubectlDir   = "/opt/kube"
 	kubectlName  = "mpi-job-kubectl"
 	kubectlImage = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest"
 )
+
+// podInterface is the network interface of a Pod, as runtimes name it.
+const podInterface = "eth0"
 
 // mpiRoleLabel is an older operator's, by which Katib's example finds the
 // launcher.
@@ -84,19 +89,21 @@ func (MPI) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	}
 	kubectl := corev1.VolumeMount{Name: kubectlName, MountPath: kubectlDir}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, deliverKubectl(job, kubectl, config))
-	main.Env = append(main.Env, launcherEnv(main)...)
+	main.Env = append(main.Env, launcherEnv(job.(*v1.MPIJob), pod.Spec.HostNetwork, main)...)
 	main.VolumeMounts = append(main.VolumeMounts, kubectl, config)
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{Name: kubectlName, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
-		mpiConfig(job, mpiKubexec, mpiHostfile, mpiDiscover))
+		mpiConfig(job, mpiKubexec, mpiHostfile, mpiHydraFile, mpiDiscover))
 }
 
 // launcherName is the name of the launcher's Pod, service account and role.
 func launcherName(job v1.Job) string { return v1.ReplicaName(job.GetName(), v1.MPILauncher, 0) }
 
 // launcherEnv tells Open MPI and Intel MPI where the workers are, and how to
-// reach them. A launcher that asks for no GPU sees none.
-func launcherEnv(main *corev1.Container) []corev1.EnvVar {
+// reach them. A launcher that asks for no GPU sees none. Intel MPI cannot read Open
+// MPI's host file, and without one would run every process in the launcher; its
+// workers know no name of the launcher's, but find the address of its interface.
+func launcherEnv(j *v1.MPIJob, hostNetwork bool, main *corev1.Container) []corev1.EnvVar {
 	vars := []corev1.EnvVar{
 		{Name: "OMPI_MCA_plm_rsh_agent", Value: mpiDir + "/" + mpiKubexec},
 		{Name: "OMPI_MCA_orte_default_hostfile", Value: mpiDir + "/" + mpiHostfile},
@@ -104,10 +111,16 @@ func launcherEnv(main *corev1.Container) []corev1.EnvVar {
 	if !asksForGPU(main) {
 		vars = append(vars, corev1.EnvVar{Name: "NVIDIA_VISIBLE_DEVICES"}, corev1.EnvVar{Name: "NVIDIA_DRIVER_CAPABILITIES"})
 	}
-	for _, v := range []corev1.EnvVar{
+	intel := []corev1.EnvVar{
 		{Name: "I_MPI_HYDRA_BOOTSTRAP", Value: "rsh"},
 		{Name: "I_MPI_HYDRA_BOOTSTRAP_EXEC", Value: mpiDir + "/" + mpiKubexec},
-	} {
+		{Name: "I_MPI_HYDRA_HOST_FILE", Value: mpiDir + "/" + mpiHydraFile},
+		{Name: "I_MPI_PERHOST", Value: strconv.Itoa(int(*j.Spec.SlotsPerWorker))},
+	}
+	if !hostNetwork { // where the name is the node's
+		intel = append(intel, corev1.EnvVar{Name: "I_MPI_HYDRA_IFACE", Value: podInterface})
+	}
+	for _, v := range intel {
 		if !slices.ContainsFunc(main.Env, func(own corev1.EnvVar) bool { return own.Name == v.Name }) {
 			vars = append(vars, v)
 		}
@@ -144,7 +157,7 @@ func mpiConfig(job v1.Job, files ...string) corev1.Volume {
 	items := make([]corev1.KeyToPath, len(files))
 	for i, file := range files {
 		mode := int32(0o555)
-		if file == mpiHostfile {
+		if file == mpiHostfile || file == mpiHydraFile {
 			mode = 0o444
 		}
 		items[i] = corev1.KeyToPath{Key: file, Path: file, Mode: &mode}
@@ -194,22 +207,27 @@ func mpiFiles(j *v1.MPIJob, pods map[Replica]*corev1.Pod) map[string]string {
 	if j.Spec.MainContainer != "" {
 		container = " --container " + j.Spec.MainContainer
 	}
-	var hosts, running strings.Builder
+	var hosts, hydra, running strings.Builder
 	running.WriteString("#!/bin/sh")
+	add := func(name string) {
+		fmt.Fprintf(&hosts, "%s slots=%d\n", name, slots)
+		fmt.Fprintf(&hydra, "%s:%d\n", name, slots)
+	}
 	if asksForGPU(&j.Spec.MPIReplicaSpecs[v1.MPILauncher].Template.Spec.Containers[0]) {
-		fmt.Fprintf(&hosts, "%s slots=%d\n", launcherName(j), slots)
+		add(launcherName(j))
 		fmt.Fprintf(&running, "\necho %s:%d\n", launcherName(j), slots)
 	}
 	for _, r := range replicasOf(j, v1.Worker) {
 		name := v1.ReplicaName(j.Name, r.Type, r.Index)
-		fmt.Fprintf(&hosts, "%s slots=%d\n", name, slots)
+		add(name)
 		if p := pods[r]; p != nil && p.Status.Phase == corev1.PodRunning {
 			fmt.Fprintf(&running, "\necho %s:%d", name, slots)
 		}
 	}
 	return map[string]string{
-		mpiHostfile: hosts.String(),
-		mpiDiscover: running.String(),
-		mpiKubexec:  fmt.Sprintf("#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n%s/kubectl exec ${POD_NAME}%s -- /bin/sh -c \"$*\"", kubectlDir, container),
+		mpiHostfile:  hosts.String(),
+		mpiHydraFile: hydra.String(),
+		mpiDiscover:  running.String(),
+		mpiKubexec:   fmt.Sprintf("#!/bin/sh\nset -x\nPOD_NAME=$1\nshift\n%s/kubectl exec ${POD_NAME}%s -- /bin/sh -c \"$*\"", kubectlDir, container),
 	}
 }

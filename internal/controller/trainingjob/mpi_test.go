@@ -48,7 +48,7 @@ func TestMPIObjects(t *testing.T) {
 				{v1.Worker, 1}: podOf(t, f, job, "worker-1 Running"),
 			}
 			objects := f.Objects(job, pods)
-			want := map[string]string{"hostfile": tc.hostfile, "kubexec.sh": tc.kubexec, "discover_hosts.sh": tc.discover}
+			want := map[string]string{"hostfile": tc.hostfile, "hydra-hostfile": strings.ReplaceAll(tc.hostfile, " slots=", ":"), "kubexec.sh": tc.kubexec, "discover_hosts.sh": tc.discover}
 			config := objects[0].(*corev1.ConfigMap)
 			if diff := cmp.Diff(want, config.Data); diff != "" || config.Name != "tensorflow-mnist-config" {
 				t.Errorf("%s: %s (-want +got)\n%s", tc.reason, config.Name, diff)
@@ -69,6 +69,7 @@ func TestMPIPods(t *testing.T) {
 		"OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh", "OMPI_MCA_orte_default_hostfile=/etc/mpi/hostfile",
 		"NVIDIA_VISIBLE_DEVICES=", "NVIDIA_DRIVER_CAPABILITIES=",
 		"I_MPI_HYDRA_BOOTSTRAP=rsh", "I_MPI_HYDRA_BOOTSTRAP_EXEC=/etc/mpi/kubexec.sh",
+		"I_MPI_HYDRA_HOST_FILE=/etc/mpi/hydra-hostfile", "I_MPI_PERHOST=1", "I_MPI_HYDRA_IFACE=eth0",
 	}
 	if diff := cmp.Diff(want, environment(launcher)); diff != "" {
 		t.Errorf("the launcher's environment (-want +got)\n%s", diff)

@@ -93,6 +93,7 @@ func implementationEnv(j *v1.MPIJob) []corev1.EnvVar {
 		return []corev1.EnvVar{
 			{Name: "HYDRA_HOST_FILE", Value: hosts},
 			{Name: "HYDRA_LAUNCH_EXTRA_ARGS", Value: patience},
+			{Name: "HYDRA_LAUNCHER_EXTRA_ARGS", Value: patience}, // which MPICH reads
 		}
 	default:
 		return []corev1.EnvVar{
@@ -147,7 +148,11 @@ func hostFiles(j *v1.MPIJob, pods map[Replica]*corev1.Pod) map[string]string {
 	var all, running strings.Builder
 	running.WriteString("#!/bin/sh\n")
 	add := func(r Replica, runs bool) {
-		host := v1.ReplicaName(j.Name, r.Type, r.Index) + "." + j.Name + serviceSuffix(j.Namespace)
+		name := v1.ReplicaName(j.Name, r.Type, r.Index)
+		host := name + "." + j.Name + serviceSuffix(j.Namespace)
+		if r.Type == v1.MPILauncher && j.Spec.MPIImplementation == v1.IntelMPI {
+			host = name // else it would not know itself, and reach itself by ssh
+		}
 		if j.Spec.MPIImplementation == v1.OpenMPI {
 			fmt.Fprintf(&all, "%s slots=%d\n", host, *j.Spec.SlotsPerWorker)
 		} else {

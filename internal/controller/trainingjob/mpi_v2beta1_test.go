@@ -96,11 +96,14 @@ func TestLauncherEnvironment(t *testing.T) {
 			"K_MPI_JOB_ROLE=launcher", "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=-o ConnectionAttempts=10", "I_MPI_PERHOST=4",
 		}, none...), hostfile: "pi-worker-0.pi.default.svc:4\npi-worker-1.pi.default.svc:4\n"},
 		"MPICH": {reason: "MPICH", more: "mpiImplementation: MPICH,", env: append([]string{
-			"K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS=-o ConnectionAttempts=10",
+			"K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS=-o ConnectionAttempts=10", "HYDRA_LAUNCHER_EXTRA_ARGS=-o ConnectionAttempts=10",
 		}, none...), hostfile: "pi-worker-0.pi.default.svc:1\npi-worker-1.pi.default.svc:1\n"},
 		"Works": {reason: "a launcher that is a worker may have GPUs, and is the first", more: "mpiImplementation: MPICH, runLauncherAsWorker: true,", env: []string{
-			"K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS=-o ConnectionAttempts=10",
+			"K_MPI_JOB_ROLE=launcher", "HYDRA_HOST_FILE=/etc/mpi/hostfile", "HYDRA_LAUNCH_EXTRA_ARGS=-o ConnectionAttempts=10", "HYDRA_LAUNCHER_EXTRA_ARGS=-o ConnectionAttempts=10",
 		}, hostfile: "pi-launcher.pi.default.svc:1\npi-worker-0.pi.default.svc:1\npi-worker-1.pi.default.svc:1\n"},
+		"IntelWorks": {reason: "Intel MPI knows itself by its host's name alone", more: "mpiImplementation: Intel, runLauncherAsWorker: true, slotsPerWorker: 1,", env: []string{
+			"K_MPI_JOB_ROLE=launcher", "I_MPI_HYDRA_HOST_FILE=/etc/mpi/hostfile", "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS=-o ConnectionAttempts=10", "I_MPI_PERHOST=1",
+		}, hostfile: "pi-launcher:1\npi-worker-0.pi.default.svc:1\npi-worker-1.pi.default.svc:1\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
