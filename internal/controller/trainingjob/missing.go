@@ -13,7 +13,7 @@ import (
 
 // lookForMissing finds the replicas that had begun, as the status says, and whose
 // Pods are gone, though nobody saw their end: deleted by force, with their machine,
-// or while no operator was there. A Pod that has yet to begin is another one.
+// or while no operator was there.
 //
 // Pods that had not begun, or had succeeded, are made again and have not failed.
 func (d *decision) lookForMissing() {
@@ -22,11 +22,8 @@ func (d *decision) lookForMissing() {
 		r, _ := d.replicaOf(&p.ObjectMeta)
 		seen[r] = true
 	}
-	for r, p := range d.pods {
-		seen[r] = seen[r] || begun(p)
-	}
 	for r := range d.begun {
-		if !seen[r] {
+		if !seen[r] && d.pods[r] == nil {
 			d.missing = append(d.missing, r)
 			delete(d.begun, r)
 		}
@@ -72,18 +69,20 @@ func (d *decision) noteBegun() {
 }
 
 // countContainers counts how often containers were restarted in the Pods that are
-// there. What is known of a Pod that is gone, or has made room for another of its
-// name, stays counted.
+// there. What is known of a Pod stays counted when it is gone, or does not say it
+// any more, as of one that was evicted.
 func (d *decision) countContainers() {
-	now := map[string]int32{}
+	before, now := d.status.ContainerRestarts, map[string]int32{}
+	there := map[string]bool{}
 	for _, p := range slices.AppendSeq(slices.Clone(d.surplus), maps.Values(d.pods)) {
-		if n := d.inPlace(p); n > 0 {
+		there[p.Name] = true
+		if n := max(d.inPlace(p), before[p.Name]); n > 0 {
 			now[p.Name] = n
 		}
 	}
-	for name, n := range d.status.ContainerRestarts {
-		if now[name] < n {
-			d.settle(name)
+	for name, n := range before {
+		if !there[name] {
+			d.status.Restarts += n
 			d.lost = true
 		}
 	}
