@@ -58,14 +58,8 @@ func (d *decision) exitCode(p *corev1.Pod) int32 {
 	if p == nil {
 		return unknownExit
 	}
-	name := d.job.Traits().Container
-	if main := d.job.Traits().Main(&p.Spec); main != nil {
-		name = main.Name
-	}
-	for _, s := range p.Status.ContainerStatuses {
-		if s.Name == name && s.State.Terminated != nil {
-			return s.State.Terminated.ExitCode
-		}
+	if t := d.main(p).Terminated; t != nil {
+		return t.ExitCode
 	}
 	return unknownExit
 }
@@ -155,6 +149,7 @@ func (d *decision) report() {
 			d.tell(true, "Unschedulable", "%s", why)
 		}
 	}
+	d.reportAlone()
 	for _, t := range d.job.Traits().Types {
 		for _, r := range replicasOf(d.job, t) {
 			if p := d.pods[r]; p != nil && p.Status.Phase != corev1.PodSucceeded {

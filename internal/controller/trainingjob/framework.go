@@ -39,6 +39,10 @@ type Framework interface {
 	// failed for good.
 	Tolerates(job v1.Job, t v1.ReplicaType) bool
 
+	// InStep reports whether all replicas of the job train together, so that one
+	// that begins again waits for all others.
+	InStep(job v1.Job) bool
+
 	// Connect adds to a replica's Pod what its program needs to know of the
 	// others.
 	Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec)
@@ -55,6 +59,7 @@ type Framework interface {
 type plain struct{}
 
 func (plain) Tolerates(v1.Job, v1.ReplicaType) bool                   { return false }
+func (plain) InStep(v1.Job) bool                                      { return false }
 func (plain) Named() bool                                             { return true }
 func (plain) Objects(v1.Job, map[Replica]*corev1.Pod) []client.Object { return nil }
 func (plain) Master(v1.Job, Replica) bool                             { return false }

@@ -28,6 +28,9 @@ func (JAX) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 	return allSucceeded(job, v1.Worker, pods)
 }
 
+// InStep implements Framework.
+func (JAX) InStep(v1.Job) bool { return true }
+
 // Connect implements Framework.
 func (JAX) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	addEnv(&pod.Spec, []corev1.EnvVar{

@@ -31,6 +31,9 @@ func (f Paddle) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 	return allSucceeded(job, f.Lead(job), pods)
 }
 
+// InStep implements Framework: masters are parameter servers.
+func (Paddle) InStep(job v1.Job) bool { return job.Replicas()[v1.Master] == nil }
+
 // Connect implements Framework. The meeting point itself goes by its address,
 // because it must not wait for its own name.
 func (f Paddle) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {

@@ -37,6 +37,9 @@ func (f PyTorch) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 	return allSucceeded(job, lead, pods) || elastic && lead == v1.Worker && succeeded(lead, pods) > 0
 }
 
+// InStep implements Framework.
+func (PyTorch) InStep(v1.Job) bool { return true }
+
 // Connect implements Framework.
 func (PyTorch) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	j := job.(*v1.PyTorchJob)

@@ -47,6 +47,10 @@ func (TensorFlow) Tolerates(job v1.Job, t v1.ReplicaType) bool {
 	return t == v1.TFWorker && job.(*v1.TFJob).Spec.EnableDynamicWorker
 }
 
+// InStep implements Framework: workers of parameter servers train by
+// themselves.
+func (TensorFlow) InStep(job v1.Job) bool { return job.Replicas()[v1.TFPS] == nil }
+
 // Connect implements Framework. A job of one replica is not distributed.
 func (TensorFlow) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	if total(job) == 1 {

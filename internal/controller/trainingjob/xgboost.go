@@ -29,6 +29,9 @@ func (XGBoost) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 	return allSucceeded(job, v1.Master, pods)
 }
 
+// InStep implements Framework.
+func (XGBoost) InStep(v1.Job) bool { return true }
+
 // Connect implements Framework.
 func (XGBoost) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	t, all := job.Traits(), total(job)
