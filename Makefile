@@ -55,11 +55,12 @@ databases: ## Install PostgreSQL and MariaDB for the tests, from Debian's packag
 	fi
 
 # Launchers of MPIJobs run mpirun, which MPI programs link. Those that do not run
-# as root use the python3 of /usr/bin.
+# as root use the python3 of /usr/bin. RUNLEVEL=1 keeps the machine's own sshd from
+# starting: tests run the program alone.
 .PHONY: mpi
-mpi: ## Install Open MPI for the tests, from Debian's packages
-	@if ! command -v mpirun >/dev/null || ! /usr/bin/python3 -c 'import mpi4py' 2>/dev/null; then \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin python3-mpi4py; \
+mpi: ## Install Open MPI and OpenSSH for the tests, from Debian's packages
+	@if ! command -v mpirun >/dev/null || ! /usr/bin/python3 -c 'import mpi4py' 2>/dev/null || [ ! -x /usr/sbin/sshd ]; then \
+		apt-get update -q && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends openmpi-bin python3-mpi4py openssh-server; \
 	fi
 
 # Examples of PyTorch run by the python3 and the torchrun of /usr/bin.

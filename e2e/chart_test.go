@@ -294,6 +294,7 @@ func TestChart(t *testing.T) {
 	t.Run("quota", f.testQuota)
 	t.Run("SDKs", f.testSDKs)
 	t.Run("examples", f.testExamples)
+	t.Run("MPI", f.testMPI)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions) // before an API server begins again, which knows no roles for a moment

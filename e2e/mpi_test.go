@@ -42,6 +42,10 @@ func TestMPI(t *testing.T) {
 		part("mpich", func(t *testing.T, s *server) {
 			s.runsHydra(t, "mpich", "MPICH")
 		})
+		part("openssh", func(t *testing.T, s *server) {
+			needs(t, "/usr/sbin/sshd", "mpi")
+			s.runsOpenSSH(t)
+		})
 		part("others", func(t *testing.T, s *server) {
 			s.restsAndFails(t)
 		})
@@ -116,6 +120,43 @@ func (s *server) runsHydra(t *testing.T, name, implementation string) {
 		s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=120s", "mpijob/"+job)
 		isPi(t, s.kubectl(t, "logs", "job/"+job+"-launcher"), hosts...)
 	}
+}
+
+// runsOpenSSH estimates pi by the ssh and sshd that an image has, with their user
+// and settings as the MPI operator's images have them.
+func (s *server) runsOpenSSH(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("sshd knows its user by the user's own number: run as root")
+	}
+	var flags []string
+	for at, from := range imageWithOpenSSH(t) {
+		flags = append(flags, "--file", at+"="+from)
+	}
+	s.mapped(t, "mpioperator/mpi-pi:openssh", flags...)
+	s.apply(t, piByOpenSSH(t))
+	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=120s", "mpijob/pi-openssh")
+	isPi(t, s.kubectl(t, "logs", "job/pi-openssh-launcher"), "pi-openssh-worker-0", "pi-openssh-worker-1")
+	for _, worker := range []string{"pi-openssh-worker-0", "pi-openssh-worker-1"} {
+		if log := s.printed(worker + "/mpi-worker"); !strings.Contains(log, "Accepted publickey for mpiuser") {
+			t.Errorf("the sshd of %s is not OpenSSH's:\n%s", worker, log)
+		}
+	}
+}
+
+// imageWithOpenSSH are the files of an image of the MPI operator's.
+func imageWithOpenSSH(t *testing.T) map[string]string {
+	return map[string]string{
+		"/usr/sbin/sshd":             "/usr/sbin/sshd",
+		"/etc/passwd":                abs(t, "testdata/mpi/openssh/passwd"),
+		"/etc/ssh/ssh_config":        abs(t, "testdata/mpi/openssh/ssh_config"),
+		"/home/mpiuser/.sshd_config": abs(t, "testdata/mpi/openssh/sshd_config"),
+		"/home/mpiuser/pi":           abs(t, "testdata/mpi/pi"),
+	}
+}
+
+// piByOpenSSH is the MPI operator's example on such an image.
+func piByOpenSSH(t *testing.T) string {
+	return strings.NewReplacer("name: pi\n", "name: pi-openssh\n", "mpi-pi:openmpi", "mpi-pi:openssh").Replace(read(t, "testdata/mpi/pi.yaml"))
 }
 
 // restsAndFails resumes a job that was created suspended, fails another, and
