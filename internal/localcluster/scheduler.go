@@ -93,6 +93,7 @@ func schedulerProfiles(names []string) ([]schedulerapi.KubeSchedulerProfile, err
 	for _, name := range names {
 		p := *defaults.Profiles[0].DeepCopy()
 		p.SchedulerName = name
+		spreadWhereAsked(p.PluginConfig)
 		p.Plugins.MultiPoint.Enabled = append(p.Plugins.MultiPoint.Enabled, gangs)
 		p.Plugins.QueueSort = schedulerapi.PluginSet{Enabled: []schedulerapi.Plugin{gangs}, Disabled: []schedulerapi.Plugin{{Name: "*"}}}
 		// Before preemption, after which no other is asked.
@@ -100,6 +101,17 @@ func schedulerProfiles(names []string) ([]schedulerapi.KubeSchedulerProfile, err
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// spreadWhereAsked has Pods that do not ask to be spread not be. By default the
+// Pods of each Service are, for which every Pod is held against all Services and
+// all Pods, though there is one node.
+func spreadWhereAsked(plugins []schedulerapi.PluginConfig) {
+	for _, plugin := range plugins {
+		if args, ok := plugin.Args.(*schedulerapi.PodTopologySpreadArgs); ok {
+			args.DefaultingType = schedulerapi.ListDefaulting
+		}
+	}
 }
 
 // setTransforms keeps managed fields out of the scheduler's memory.
