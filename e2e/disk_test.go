@@ -131,8 +131,8 @@ func (s *server) suffers(t *testing.T) (died bool) {
 			continue
 		}
 		for _, c := range nodes.Items[0].Status.Conditions {
-			if c.Type == corev1.NodeDiskPressure && c.Status == corev1.ConditionTrue {
-				told = c.Message
+			if c.Type == corev1.NodeDiskPressure && c.Status == corev1.ConditionTrue && told == "" {
+				told, end = c.Message, time.Now().Add(5*time.Second) // in which more may come of it
 			}
 		}
 	}
