@@ -184,7 +184,7 @@ func startOperator(ctx context.Context, group *errgroup.Group, f operatorFlags, 
 		if config.Webhooks, err = listenTLS(f.webhooks.address, certificate.get); err != nil {
 			return err
 		}
-		config.Ready = certificate.ready
+		config.Ready, config.StatusServer = certificate.ready, f.webhooks.statusServer(certificate)
 		if f.metricsSecure {
 			config.MetricsCertificate = certificate.get
 		}

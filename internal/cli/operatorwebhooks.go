@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"diwan.dev/diwan/internal/admission"
+	"diwan.dev/diwan/internal/controller/trainjob"
 	"diwan.dev/diwan/internal/servingcert"
 )
 
@@ -32,7 +34,7 @@ func (f *webhookFlags) addTo(command *cobra.Command) {
 	flags.StringVar(&f.address, "webhook-address", ":8443", "address where the API server's questions are answered")
 	flags.StringVar(&f.certs, "webhook-certs", "", "directory with tls.crt and tls.key for the webhooks, which someone else keeps")
 	flags.StringVar(&f.secret, "webhook-secret", "", "NAMESPACE/NAME of a Secret in which the webhooks' certificate is kept; no webhooks without this or --webhook-certs")
-	flags.StringVar(&f.service, "webhook-service", "", "NAMESPACE/NAME of the Service that leads to the webhooks, for --webhook-secret")
+	flags.StringVar(&f.service, "webhook-service", "", "NAMESPACE/NAME of the Service that leads to the webhooks, at port 443, for --webhook-secret; also where TrainJobs tell how far they are")
 	command.MarkFlagDirname("webhook-certs")
 }
 
@@ -43,12 +45,15 @@ func (f *webhookFlags) check() error {
 	switch {
 	case f.certs != "" && f.secret != "":
 		return usagef("--webhook-certs and --webhook-secret exclude each other")
-	case (f.secret == "") != (f.service == ""):
-		return usagef("--webhook-secret and --webhook-service belong together")
-	case f.secret == "":
-		return nil
+	case f.secret != "" && f.service == "":
+		return usagef("--webhook-secret needs --webhook-service")
+	case f.service != "" && !f.served():
+		return usagef("--webhook-service needs --webhook-secret or --webhook-certs")
 	}
 	for flag, value := range map[string]string{"webhook-secret": f.secret, "webhook-service": f.service} {
+		if value == "" {
+			continue
+		}
 		if _, err := namespacedName(flag, value); err != nil {
 			return err
 		}
@@ -70,6 +75,8 @@ type certificate struct {
 	get   func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	keep  func(context.Context) error
 	ready func() error // nil: it always is
+	// authorities are the certificates that vouch for it.
+	authorities func() ([]byte, error)
 }
 
 // certificate finds that of the webhooks.
@@ -79,7 +86,8 @@ func (f *webhookFlags) certificate(api client.Client) (*certificate, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the certificate of the webhooks in %s: %w", f.certs, err)
 		}
-		return &certificate{get: files.GetCertificate, keep: files.Start}, nil
+		authorities := func() ([]byte, error) { return os.ReadFile(filepath.Join(f.certs, "ca.crt")) }
+		return &certificate{get: files.GetCertificate, keep: files.Start, authorities: authorities}, nil
 	}
 	secret, err := namespacedName("webhook-secret", f.secret)
 	if err != nil {
@@ -92,7 +100,23 @@ func (f *webhookFlags) certificate(api client.Client) (*certificate, error) {
 	config := servingcert.DefaultConfig(api, secret, admission.ConfigurationName, service.Name+"."+service.Namespace+".svc")
 	config.Log = klog.Background().WithName("webhooks")
 	keeper := servingcert.New(config)
-	return &certificate{get: keeper.GetCertificate, keep: keeper.Run, ready: keeper.Ready}, nil
+	return &certificate{get: keeper.GetCertificate, keep: keeper.Run, ready: keeper.Ready, authorities: keeper.Authorities}, nil
+}
+
+// statusServer is where the Pods of TrainJobs tell how far they are: at the
+// webhooks' Service, unless there is none, or its authorities cannot be known.
+func (f *webhookFlags) statusServer(c *certificate) trainjob.StatusServer {
+	service, err := namespacedName("webhook-service", f.service)
+	if err != nil {
+		return trainjob.StatusServer{}
+	}
+	if f.certs != "" {
+		if _, err := c.authorities(); err != nil {
+			klog.Background().Info("TrainJobs cannot tell how far they are", "reason", err.Error())
+			return trainjob.StatusServer{}
+		}
+	}
+	return trainjob.StatusServer{URL: "https://" + service.Name + "." + service.Namespace + ".svc:443", Authorities: c.authorities}
 }
 
 // listenTLS listens with a certificate that may change.

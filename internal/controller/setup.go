@@ -42,6 +42,7 @@ import (
 	"diwan.dev/diwan/internal/controller/report"
 	"diwan.dev/diwan/internal/controller/suggestion"
 	"diwan.dev/diwan/internal/controller/trainingjob"
+	"diwan.dev/diwan/internal/controller/trainjob"
 	"diwan.dev/diwan/internal/controller/trial"
 	"diwan.dev/diwan/internal/earlystopping"
 	"diwan.dev/diwan/internal/trialkind"
@@ -71,6 +72,9 @@ type Options struct {
 	GangScheduler string
 	// GangsByPolicy leaves jobs without a schedulingPolicy out of that.
 	GangsByPolicy bool
+	// StatusServer is where the Pods of TrainJobs tell how far they are. Default:
+	// none.
+	StatusServer trainjob.StatusServer
 	// Registerer takes the Prometheus metrics. Default: controller-runtime's.
 	Registerer prometheus.Registerer
 }

@@ -35,6 +35,7 @@ func setupTrainJobs(mgr manager.Manager, o Options) error {
 	}
 	if !slices.Contains(o.Without, TrainJobs) {
 		config := trainjob.DefaultConfig()
+		config.StatusServer = o.StatusServer
 		config.Events = report.NewEvents(mgr.GetEventRecorder(trainjob.Name))
 		if err := trainjob.SetupWithManager(mgr, config); err != nil {
 			return err

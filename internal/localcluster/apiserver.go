@@ -36,6 +36,7 @@ const (
 	pairAPIServer = "apiserver"
 	pairAdmin     = "admin"
 	pairWebhooks  = "webhooks"
+	pairStatus    = "status-server"
 	pairKubelet   = "kubelet"
 	pairToKubelet = "apiserver-kubelet-client"
 	keyAccounts   = "service-accounts"

@@ -92,7 +92,7 @@ func (c *Cluster) installResources(ctx context.Context, target admission.Target)
 	if err := c.warm(ctx, definitions); err != nil {
 		return err
 	}
-	return installRuntimes(ctx, direct)
+	return installTrainer(ctx, direct, c.plan)
 }
 
 // newScheme knows the kinds that this package installs.
@@ -138,6 +138,7 @@ func (c *Cluster) startOperator(ctx context.Context, cfg Config, store observati
 	operatorConfig.Webhooks = hooks
 	operatorConfig.Collector = cfg.Collector
 	operatorConfig.Dial = c.dialService
+	operatorConfig.StatusServer = c.statusServer()
 	operatorConfig.GangScheduler = cmp.Or(cfg.GangScheduler, schedulerNames[0])
 	operatorConfig.GangsByPolicy = cfg.GangScheduler == ""
 	operatorConfig.Add = func(manager ctrl.Manager) error {

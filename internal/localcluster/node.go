@@ -60,6 +60,9 @@ func (c *Cluster) startNode(ctx context.Context, cfg Config, store observation.S
 	if err := c.startDBManager(ctx, pods, store, op); err != nil {
 		return err
 	}
+	if err := c.startStatusServer(ctx, pods, op); err != nil {
+		return err
+	}
 	images, err := image.Open(image.Default(string(cfg.Home)))
 	if err != nil {
 		return err

@@ -13,14 +13,15 @@ import (
 
 	"diwan.dev/diwan/api/trainer/v1alpha1"
 	"diwan.dev/diwan/config/runtimes"
+	"diwan.dev/diwan/internal/node/network"
 )
 
 // trainerNamespace is where Kubeflow's SDK looks for what the cluster can do.
 const trainerNamespace = "kubeflow-system"
 
-// installRuntimes installs the runtimes that TrainJobs name, and what tells
-// Kubeflow's SDK that there are some.
-func installRuntimes(ctx context.Context, c client.Client) error {
+// installTrainer installs the runtimes that TrainJobs name, what tells Kubeflow's
+// SDK that there are some, and the Service by which jobs tell how far they are.
+func installTrainer(ctx context.Context, c client.Client, plan network.Plan) error {
 	all, err := runtimes.All()
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func installRuntimes(ctx context.Context, c client.Client) error {
 		r.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.ClusterTrainingRuntimeKind))
 		objects = append(objects, r)
 	}
-	for _, o := range objects {
+	for _, o := range append(objects, statusServerService(plan)...) {
 		if err := install(ctx, c, o); err != nil {
 			return err
 		}

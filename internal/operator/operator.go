@@ -37,7 +37,9 @@ import (
 	"diwan.dev/diwan/internal/collector/injection/registry"
 	"diwan.dev/diwan/internal/controller"
 	"diwan.dev/diwan/internal/controller/report"
+	"diwan.dev/diwan/internal/controller/trainjob"
 	"diwan.dev/diwan/internal/earlystopping"
+	"diwan.dev/diwan/internal/statusserver"
 	"diwan.dev/diwan/observation"
 )
 
@@ -89,6 +91,10 @@ type Config struct {
 	// InstallRuntimes has the Operator install the ClusterTrainingRuntimes that
 	// TrainJobs name, unless it runs without TrainJobs. Default off.
 	InstallRuntimes bool
+	// StatusServer is where the Pods of TrainJobs tell how far they are: what
+	// StatusHandler answers, as they reach it. The webhooks' listener has it too.
+	// Default: none.
+	StatusServer trainjob.StatusServer
 	// Add, if set, adds more reconcilers to the same manager.
 	Add func(ctrl.Manager) error
 }
@@ -103,6 +109,7 @@ type Operator struct {
 	manager  ctrl.Manager
 	webhooks net.Listener
 	handler  http.Handler
+	status   http.Handler
 	store    observation.Store
 	stopping *earlystopping.History
 	events   *report.Events
@@ -141,7 +148,7 @@ func New(cfg Config) (*Operator, error) {
 		return nil, err
 	}
 	stopping := earlystopping.NewHistory(cfg.Store, manager.GetCache())
-	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Namespace: cfg.Namespace, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler, GangsByPolicy: cfg.GangsByPolicy}); err != nil {
+	if err := controller.Setup(manager, controller.Options{Store: cfg.Store, Namespace: cfg.Namespace, Stopping: stopping, Dial: cfg.Dial, Without: cfg.Without, GangScheduler: cfg.GangScheduler, GangsByPolicy: cfg.GangsByPolicy, StatusServer: cfg.StatusServer}); err != nil {
 		return nil, err
 	}
 	if cfg.InstallRuntimes && !slices.Contains(cfg.Without, controller.TrainJobs) {
@@ -169,7 +176,15 @@ func New(cfg Config) (*Operator, error) {
 	for path, handler := range admission.Handlers(questions) {
 		mux.Handle(path, handler)
 	}
-	return &Operator{manager: manager, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping,
+	direct, err := client.New(cfg.REST, client.Options{HTTPClient: manager.GetHTTPClient(), Scheme: scheme, Mapper: manager.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the operator: %w", err)
+	}
+	status := statusserver.New(direct)
+	if cfg.StatusServer.URL != "" {
+		mux.Handle(statusserver.Pattern, status)
+	}
+	return &Operator{manager: manager, status: status, webhooks: cfg.Webhooks, handler: mux, store: cfg.Store, stopping: stopping,
 		events: report.NewEvents(manager.GetEventRecorder("metrics-collector"))}, nil
 }
 
@@ -200,6 +215,9 @@ func (o *Operator) AskTell(api client.Client, access asktell.Access) *asktell.Se
 	}
 	return asktell.New(config)
 }
+
+// StatusHandler takes what the Pods of TrainJobs tell of themselves.
+func (o *Operator) StatusHandler() http.Handler { return o.status }
 
 // Run works until ctx ends, and returns when all has stopped.
 func (o *Operator) Run(ctx context.Context) error {

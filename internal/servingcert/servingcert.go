@@ -64,6 +64,7 @@ func DefaultConfig(api client.Client, secret types.NamespacedName, configuration
 type Keeper struct {
 	cfg     Config
 	serving atomic.Pointer[tls.Certificate]
+	bundle  atomic.Pointer[[]byte]
 }
 
 // New makes a Keeper, which has nothing to serve until Run.
@@ -76,6 +77,14 @@ var errNotYet = errors.New("the certificate of the webhooks has not been made kn
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := k.serving.Load(); c != nil {
 		return c, nil
+	}
+	return nil, errNotYet
+}
+
+// Authorities are those that vouch for what is served, and will, PEM encoded.
+func (k *Keeper) Authorities() ([]byte, error) {
+	if b := k.bundle.Load(); b != nil {
+		return *b, nil
 	}
 	return nil, errNotYet
 }
@@ -134,6 +143,8 @@ func (k *Keeper) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot use Secret %s: %w", k.cfg.Secret, err)
 	}
+	authorities := want[keyBundle]
+	k.bundle.Store(&authorities)
 	k.serving.Store(&pair)
 	return nil
 }

@@ -28,6 +28,9 @@ type Objects struct {
 	// SSHKeys is the name of a Secret with a pair of keys by which the nodes
 	// reach each other, "" where it is not needed.
 	SSHKeys string
+	// Authorities are the certificates of the server to which nodes tell how far
+	// the training is; nil where there is none.
+	Authorities *corev1.ConfigMap
 	// PodGroup has a gang scheduler place all nodes at once; nil without one.
 	PodGroup *unstructured.Unstructured
 }

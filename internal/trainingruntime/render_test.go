@@ -361,3 +361,46 @@ func TestGangs(t *testing.T) {
 		}
 	}
 }
+
+// TestStatus has the trainer's containers, and no others, know where they tell how
+// far they are, as Kubeflow Trainer has it.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	job := newJob(t, "trainer: {numNodes: 2}")
+	o, err := Render(job, shipped(t, "deepspeed-distributed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.AddStatus(job, "https://server.ns.svc:10443", []byte("PEM"))
+	if diff := cmp.Diff(map[string]string{"ca.crt": "PEM"}, o.Authorities.Data); diff != "" || o.Authorities.Name != "j-tls-config" {
+		t.Errorf("ConfigMap %s (-want +got):\n%s", o.Authorities.Name, diff)
+	}
+	for i := range o.JobSet.Spec.ReplicatedJobs {
+		r := &o.JobSet.Spec.ReplicatedJobs[i]
+		pod := &r.Template.Spec.Template.Spec
+		var got []string
+		for _, e := range pod.Containers[0].Env {
+			if strings.HasPrefix(e.Name, "KUBEFLOW_TRAINER_SERVER_") {
+				got = append(got, e.Name+"="+e.Value)
+			}
+		}
+		var want []string
+		if r.Template.Labels[v1alpha1.LabelAncestor] == v1alpha1.AncestorTrainer {
+			want = []string{
+				"KUBEFLOW_TRAINER_SERVER_URL=https://server.ns.svc:10443/apis/trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/j/status",
+				"KUBEFLOW_TRAINER_SERVER_CA_CERT=/var/run/secrets/kubeflow/trainer/ca.crt",
+				"KUBEFLOW_TRAINER_SERVER_TOKEN=/var/run/secrets/kubeflow/trainer/token",
+			}
+			sources := pod.Volumes[len(pod.Volumes)-1].Projected.Sources
+			if sources[0].ServiceAccountToken.Audience != "trainer.kubeflow.org/v1alpha1/namespaces/ns/trainjobs/j/status" || sources[1].ConfigMap.Name != "j-tls-config" {
+				t.Errorf("the volume is %+v", sources)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", r.Name, diff)
+		}
+	}
+	if errs := o.JobSet.Validate(); len(errs) > 0 {
+		t.Error(errs)
+	}
+}

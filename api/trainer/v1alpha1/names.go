@@ -35,6 +35,28 @@ const (
 	MultiKueue     = "kueue.x-k8s.io/multikueue"
 )
 
+// StatusPath is where the Pods of a TrainJob tell how far its training is, by
+// POST of an UpdateTrainJobStatusRequest.
+func StatusPath(namespace, name string) string {
+	return "/apis/" + statusOf(namespace, name)
+}
+
+// StatusAudience is the audience of the tokens by which they are known there.
+func StatusAudience(namespace, name string) string {
+	return statusOf(namespace, name)
+}
+
+func statusOf(namespace, name string) string {
+	return GroupVersion.String() + "/namespaces/" + namespace + "/trainjobs/" + name + "/status"
+}
+
+// Variables by which they find it, and what they need for that.
+const (
+	EnvStatusURL         = "KUBEFLOW_TRAINER_SERVER_URL"
+	EnvStatusCertificate = "KUBEFLOW_TRAINER_SERVER_CA_CERT"
+	EnvStatusToken       = "KUBEFLOW_TRAINER_SERVER_TOKEN"
+)
+
 // Finalizer of a runtime that TrainJobs use.
 const ResourceInUseFinalizer = "trainer.kubeflow.org/resource-in-use"
 

@@ -208,6 +208,7 @@ type JobStatus struct {
 }
 
 // TrainerStatus is what a training said of itself.
+// +kubebuilder:validation:XValidation:rule="has(self.lastUpdatedTime)",message="lastUpdatedTime is required when trainerStatus is present"
 type TrainerStatus struct {
 	// How much is done, in percent.
 	// +kubebuilder:validation:Minimum=0
@@ -225,6 +226,12 @@ type TrainerStatus struct {
 
 	// When it was said.
 	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty"`
+}
+
+// UpdateTrainJobStatusRequest is what a training tells of itself.
+type UpdateTrainJobStatusRequest struct {
+	// What is told; nothing changes without it.
+	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
 }
 
 // Metric is a metric of a model.

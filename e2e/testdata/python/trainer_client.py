@@ -19,6 +19,8 @@ def meet(greeting):
     import socket
     import time
 
+    from kubeflow.trainer import update_trainjob_status
+
     host, port = os.environ["JAX_COORDINATOR_ADDRESS"].split(":")
     rank, count = int(os.environ["JAX_PROCESS_ID"]), int(os.environ["JAX_NUM_PROCESSES"])
     if rank == 0:
@@ -27,6 +29,7 @@ def meet(greeting):
                 peer, _ = server.accept()
                 peer.sendall(greeting.encode())
                 peer.close()
+        assert update_trainjob_status(progress_percent=42, estimated_remaining_seconds=7, metrics={"loss": 0.125, "step": 3})
         print(f"node {rank} of {count} told the others: {os.environ['MORE']}")
         return
     deadline = time.monotonic() + 30
@@ -80,11 +83,14 @@ assert isinstance(client.get_job_events(name), list)
 pod = core.read_namespaced_pod(job.steps[0].pod_name, "default")
 assert any(t.key == "k" for t in pod.spec.tolerations), pod.spec.tolerations
 assert client.get_job(name).name == name
+custom = kubernetes.CustomObjectsApi()
+told = custom.get_namespaced_custom_object("trainer.kubeflow.org", "v1alpha1", "default", "trainjobs", name)["status"]["trainerStatus"]
+assert told.pop("lastUpdatedTime") and told == {
+    "progressPercentage": 42, "estimatedRemainingSeconds": 7, "metrics": [{"name": "loss", "value": "0.125"}, {"name": "step", "value": "3"}]}, told
 assert [j.name for j in client.list_jobs(runtime=runtime)] == [name]
 assert client.list_jobs(runtime=runtimes["torch-distributed"]) == []
 
 # A runtime of the namespace, which does not try again what has failed.
-custom = kubernetes.CustomObjectsApi()
 strict = custom.get_cluster_custom_object("trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes", "jax-distributed")
 strict["kind"], strict["metadata"] = "TrainingRuntime", {"name": "strict", "labels": strict["metadata"]["labels"]}
 strict["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["backoffLimit"] = 0

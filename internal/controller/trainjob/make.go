@@ -41,6 +41,11 @@ func (r *Reconciler) make(ctx context.Context, job *v1alpha1.TrainJob) error {
 			return err
 		}
 	}
+	if objects.Authorities != nil {
+		if err := r.create(ctx, job, objects.Authorities); err != nil {
+			return err
+		}
+	}
 	if objects.PodGroup != nil {
 		if err := r.create(ctx, job, objects.PodGroup); err != nil {
 			return err
@@ -62,6 +67,14 @@ func (r *Reconciler) render(ctx context.Context, job *v1alpha1.TrainJob) (*train
 	if err != nil {
 		return nil, permanent{fmt.Errorf("cannot make the JobSet of TrainJob %s/%s: %w", job.Namespace, job.Name, err)}
 	}
+	if r.StatusServer.URL == "" {
+		return objects, nil
+	}
+	authorities, err := r.StatusServer.Authorities()
+	if err != nil {
+		return nil, err
+	}
+	objects.AddStatus(job, r.StatusServer.URL, authorities)
 	return objects, nil
 }
 

@@ -24,8 +24,21 @@ type Config struct {
 	Events *report.Events
 	// Clock is the time. Default: the system's.
 	Clock clock.PassiveClock
+	// StatusServer is where the Pods of jobs tell how far they are. Default: they
+	// are told of none.
+	StatusServer StatusServer
 	// Concurrency is how many jobs are reconciled at once. Default 16.
 	Concurrency int
+}
+
+// StatusServer is a server of [diwan.dev/diwan/internal/statusserver], as Pods
+// reach it.
+type StatusServer struct {
+	// URL is https://host:port.
+	URL string
+	// Authorities returns the certificates that vouch for it, PEM encoded, or
+	// why they are not known yet.
+	Authorities func() ([]byte, error)
 }
 
 // DefaultConfig is the Config of an ordinary machine, but for what is required.

@@ -21,6 +21,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/dbmanager"
+	"diwan.dev/diwan/internal/podtoken"
 	"diwan.dev/diwan/observation"
 )
 
@@ -41,7 +42,7 @@ type Kubernetes struct {
 	// address.
 	Patience time.Duration
 
-	reviews reviews
+	tokens podtoken.Reviewer
 }
 
 // New returns an Access with a Patience of 5 s: a node writes the address of a

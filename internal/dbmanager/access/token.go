@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -15,6 +14,7 @@ import (
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
 	"diwan.dev/diwan/internal/dbmanager"
+	"diwan.dev/diwan/internal/podtoken"
 )
 
 // ofToken returns the namespace in which the holder of a token may do verb to a
@@ -36,7 +36,7 @@ func (k *Kubernetes) permit(ctx context.Context, token string, what authorizatio
 	}
 	user := review.Status.User
 	what.Group, what.Version = v1beta1.GroupVersion.Group, v1beta1.GroupVersion.Version
-	what.Namespace = cmp.Or(what.Namespace, accountNamespace(user.Username))
+	what.Namespace = cmp.Or(what.Namespace, podtoken.AccountNamespace(user.Username))
 	object := what.Resource
 	if what.Name != "" {
 		object = fmt.Sprintf("trial %.300q", what.Name)
@@ -58,15 +58,4 @@ func (k *Kubernetes) permit(ctx context.Context, token string, what authorizatio
 		return "", status.Errorf(codes.PermissionDenied, "%s may not %s %s in namespace %.300q", user.Username, what.Verb, object, what.Namespace)
 	}
 	return what.Namespace, nil
-}
-
-// accountNamespace is the namespace of a service account by its user name, ""
-// for other users.
-func accountNamespace(user string) string {
-	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
-	if !ok {
-		return ""
-	}
-	namespace, _, _ := strings.Cut(account, ":")
-	return namespace
 }
