@@ -119,7 +119,9 @@ func TestTrainJob(t *testing.T) {
 	for _, e := range run.Spec.Template.Spec.Containers[0].Env {
 		env = append(env, e.Name+"="+e.Value)
 	}
-	want := []string{"PET_NNODES=2", "PET_NPROC_PER_NODE=1", "PET_NODE_RANK=", "PET_MASTER_ADDR=whole-node-0-0.whole", "PET_MASTER_PORT=29500"}
+	want := []string{"PET_NNODES=2", "PET_NPROC_PER_NODE=1", "PET_NODE_RANK=", "PET_MASTER_ADDR=whole-node-0-0.whole", "PET_MASTER_PORT=29500",
+		"KUBEFLOW_TRAINER_SERVER_URL=https://kubeflow-trainer-controller-manager.kubeflow-system.svc:10443" + v1alpha1.StatusPath(l.namespace, "whole"),
+		"KUBEFLOW_TRAINER_SERVER_CA_CERT=/var/run/secrets/kubeflow/trainer/ca.crt", "KUBEFLOW_TRAINER_SERVER_TOKEN=/var/run/secrets/kubeflow/trainer/token"}
 	if !slices.Equal(env, want) || *run.Spec.Completions != 2 || *run.Spec.Parallelism != 2 || run.Spec.Template.Spec.Subdomain != "whole" {
 		t.Errorf("the Job has %v, want %v; its spec is %+v", env, want, run.Spec)
 	}
