@@ -59,15 +59,25 @@ func (f *foreign) testKills(t *testing.T) {
 // testTrainingKills disturbs training jobs of all kinds and policies by the same
 // faults, and by people, who delete Pods and suspend jobs.
 func (f *foreign) testTrainingKills(t *testing.T) {
-	n, faults := 16, 8
+	n, faults := 16, 9
 	if *soak {
-		n, faults = 100, 80
+		n, faults = 100, 81
 	}
-	f.namespace(faulty)
 	o := newOrdeal(t, n, func() dynamic.Interface { return f.any })
+	for _, j := range o.drawn {
+		j.placement = anyMachine
+	}
 	o.disturb(faults, append(f.faults(t),
 		fault{"Pods deleted", func(time.Duration) { o.deletePods(false) }},
 		fault{"suspended", func(away time.Duration) { o.rest(away) }},
+		fault{"second machine away", func(away time.Duration) {
+			f.cluster.KillMachine(processcluster.SecondNode)
+			time.Sleep(away)
+			f.cluster.Start(processcluster.SecondNode)
+			for _, j := range o.jobs {
+				j.rested++ // what ran there runs again
+			}
+		}},
 	))
 	o.end(4 * time.Minute)
 	o.nothingLeft()

@@ -80,6 +80,8 @@ func newForeign(t *testing.T) *foreign {
 			{Image: "ghcr.io/kubeflow/training-v1/kubectl-delivery", Command: []string{binary, "deliver-kubectl"}},
 			{Image: "report", Command: []string{self}, Env: map[string]string{reporting: "1"}},
 		},
+		// A machine counts as dead after some seconds of silence.
+		Controllers: []string{"--node-monitor-grace-period=12s", "--node-monitor-period=1s"},
 	})
 	f.kube, f.any = f.clients(f.cluster.Admin())
 	t.Cleanup(func() {
@@ -292,9 +294,13 @@ func TestChart(t *testing.T) {
 	t.Run("images", f.testImages)
 	t.Run("tenancy", f.testTenancy)
 	t.Run("quota", f.testQuota)
-	t.Run("SDKs", f.testSDKs)
+	d := f.newDeath(t)
+	t.Run("machine dies", d.testDies)
+	t.Run("SDKs", f.testSDKs) // while it takes its time to be given up
 	t.Run("examples", f.testExamples)
 	t.Run("MPI", f.testMPI)
+	t.Run("machine is dead", d.testDead)
+	t.Run("machine is back", d.testBack)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions) // before an API server begins again, which knows no roles for a moment

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -14,7 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-var trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+var (
+	trainJobs = schema.GroupVersionResource{Group: "trainer.kubeflow.org", Version: "v1alpha1", Resource: "trainjobs"}
+	jobSets   = schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}
+)
 
 // kindOfJob is a kind of training job as faults meet it.
 type kindOfJob struct {
@@ -65,7 +67,7 @@ type faultyJob struct {
 	endsLate bool   // by its deadline
 	resumes  bool   // it has a directory for checkpoints
 
-	tolerations string // of its Pods, "" for the usual
+	placement string // of its Pods, fields of their spec, "" for the usual
 }
 
 // inPlace reports whether the kubelet restarts the leader's container itself.
@@ -142,9 +144,12 @@ func (j *faultyJob) pod(role string) string {
 	field := func(name, path string) string {
 		return fmt.Sprintf("{name: %s, valueFrom: {fieldRef: {fieldPath: %s}}}", name, path)
 	}
-	return fmt.Sprintf("{spec: {terminationGracePeriodSeconds: 1, tolerations: %s, containers: [{name: %s, image: i, command: [sh, -c, %q], env: [%s, %s]}]}}",
-		cmp.Or(j.tolerations, "[]"), j.container, j.program(role), field("ME", "metadata.name"), field("UID_OF_POD", "metadata.uid"))
+	return fmt.Sprintf("{spec: {terminationGracePeriodSeconds: 1, %scontainers: [{name: %s, image: i, command: [sh, -c, %q], env: [%s, %s]}]}}",
+		j.placement, j.container, j.program(role), field("ME", "metadata.name"), field("UID_OF_POD", "metadata.uid"))
 }
+
+// pods is how many Pods the job has: two leaders, or one and one of each other type.
+func (j *faultyJob) pods() int { return max(2, 1+len(j.others)) }
 
 // manifest is the job as users write it.
 func (j *faultyJob) manifest() string {
@@ -238,13 +243,9 @@ spec:
           spec:
             backoffLimit: 0
             template:
-              spec:
-                restartPolicy: Never
-                terminationGracePeriodSeconds: 1
-                tolerations: %s
-                containers:
-                - {name: node, image: i, env: [{name: UID_OF_POD, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}]}
-`, j.name, limit, cmp.Or(j.tolerations, "[]"))
+              spec: {%srestartPolicy: Never, terminationGracePeriodSeconds: 1, containers: [
+              {name: node, image: i, env: [{name: UID_OF_POD, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}]}]}
+`, j.name, limit, j.placement)
 }
 
 // leads is the name of the replica that fails, as its diary has it.

@@ -291,7 +291,7 @@ func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured) error 
 	}
 	lead, disturbed := runs[j.leads()], j.deleted+j.rested
 	if j.kind == "TrainJob" {
-		set, err := o.client().Resource(schema.GroupVersionResource{Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"}).Namespace(faulty).Get(o.t.Context(), j.name, metav1.GetOptions{})
+		set, err := o.client().Resource(jobSets).Namespace(faulty).Get(o.t.Context(), j.name, metav1.GetOptions{})
 		if err == nil {
 			object = set
 		} else if !j.endsLate {
@@ -343,7 +343,7 @@ func (o *ordeal) nothingLeft() {
 	}
 	var remaining = []schema.GroupVersionResource{
 		pods, {Version: "v1", Resource: "services"}, {Version: "v1", Resource: "configmaps"}, {Version: "v1", Resource: "serviceaccounts"},
-		{Version: "v1", Resource: "secrets"}, {Group: "batch", Version: "v1", Resource: "jobs"}, {Group: "jobset.x-k8s.io", Version: "v1alpha2", Resource: "jobsets"},
+		{Version: "v1", Resource: "secrets"}, {Group: "batch", Version: "v1", Resource: "jobs"}, jobSets,
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
 		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}, {Version: "v1", Resource: "persistentvolumeclaims"},
 	}

@@ -96,11 +96,30 @@ func (c *Cluster) prepare() error {
 	if c.keys, err = newKeys(c.dir, "https://"+c.address, c.plan.Services); err != nil {
 		return err
 	}
+	return c.furnish(Node)
+}
+
+// furnish tells a node what images stand for.
+func (c *Cluster) furnish(node Part) error {
 	images, err := yaml.Marshal(map[string]any{"images": c.cfg.Images})
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(c.path("node", "images.yaml"), images, 0o600)
+	if err := os.MkdirAll(c.home(node), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.home(node), "images.yaml"), images, 0o600)
+}
+
+// AddNode adds SecondNode, a machine with Pods of its own, and returns when it takes
+// them. Its Node may be there before, as with taints. Cluster IPs lead to Pods as long
+// as the first node lives.
+func (c *Cluster) AddNode() {
+	c.t.Helper()
+	if err := errors.Join(c.furnish(SecondNode), c.start(SecondNode)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.WaitNode(SecondNode)
 }
 
 // startAll starts the parts, first to last.
@@ -120,7 +139,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.waitNode(ctx) })
+	group.Go(func() error { return c.waitNode(ctx, Node) })
 	group.Go(func() error { return c.waitAccounts(ctx) })
 	return group.Wait()
 }
@@ -128,7 +147,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 // stop ends the parts, last to first, so that the node can end its containers.
 func (c *Cluster) stop() {
 	var errs []error
-	for _, part := range []Part{Node, Scheduler, ControllerManager, APIServer, Etcd} {
+	for _, part := range []Part{SecondNode, Node, Scheduler, ControllerManager, APIServer, Etcd} {
 		if p := c.parts[part]; p != nil {
 			errs = append(errs, p.end())
 		}
@@ -162,10 +181,10 @@ func (c *Cluster) User(name string, groups ...string) (kubeconfig string, config
 	return c.keys.kubeconfig(name), c.config(name)
 }
 
-// Map says what an image stands for on the node from now on.
+// Map says what an image stands for on the first node from now on.
 func (c *Cluster) Map(entry image.Entry) {
 	c.t.Helper()
-	if err := image.Map(c.path("node", "images.yaml"), entry); err != nil {
+	if err := image.Map(filepath.Join(c.home(Node), "images.yaml"), entry); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -176,7 +195,7 @@ func (c *Cluster) Gateway() string { return c.plan.Gateway().String() }
 // Log is the path of what a part says.
 func (c *Cluster) Log(part Part) string { return c.path(string(part) + ".log") }
 
-// ContainerLogs is the directory of what containers print:
+// ContainerLogs is the directory of what containers of the first node print:
 // <namespace>/<pod>/<container>/<attempt>.log.
 func (c *Cluster) ContainerLogs() string { return c.path("node", "logs") }
 

@@ -16,10 +16,13 @@ const (
 	ControllerManager Part = "kube-controller-manager"
 	Scheduler         Part = "kube-scheduler"
 	Node              Part = "node"
+	// SecondNode is a node that AddNode adds.
+	SecondNode Part = "node-2"
 )
 
-// NodeName is the name of the cluster's node.
-const NodeName = "node"
+// NodeName is the name of the cluster's first Node. Those of others, too, are what
+// their parts are called.
+const NodeName = string(Node)
 
 // arguments are those with which a part starts, each time the same.
 func (c *Cluster) arguments(part Part) []string {
@@ -69,16 +72,31 @@ func (c *Cluster) arguments(part Part) []string {
 			"--leader-elect=false",
 		}
 	default:
-		return []string{
-			"--home=" + c.path("node"),
-			"--name=" + NodeName,
+		arguments := []string{
+			"--home=" + c.home(part),
+			"--name=" + string(part),
 			"--kubeconfig=" + k.kubeconfig(nodeUser),
 			"--client-ca-file=" + k.authority(),
 			"--tls-file=" + k.file(kubelet),
 			"--api-server-user=" + toKubelet,
 		}
+		if part != Node {
+			arguments = append(arguments, "--services="+c.plan.Services.String())
+		}
+		return arguments
 	}
 }
+
+// command is what the program is told to be.
+func (p Part) command() string {
+	if p == SecondNode {
+		p = Node
+	}
+	return string(p)
+}
+
+// home is the directory of a node.
+func (c *Cluster) home(node Part) string { return c.path(string(node)) }
 
 func portOf(address string) uint16 {
 	return netip.MustParseAddrPort(address).Port()

@@ -37,7 +37,7 @@ func (c *Cluster) start(part Part) error {
 	}
 	defer log.Close()
 	p := &process{part: part, done: make(chan struct{})}
-	p.cmd = exec.Command(c.cfg.Program, append([]string{string(part)}, c.arguments(part)...)...)
+	p.cmd = exec.Command(c.cfg.Program, append([]string{part.command()}, c.arguments(part)...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
@@ -94,9 +94,13 @@ func (c *Cluster) Ended() error {
 func (c *Cluster) Kill(part Part) {
 	c.t.Helper()
 	p := c.parts[part]
+	if p == nil {
+		c.t.Fatalf("%s does not run", part)
+	}
 	if err := p.ended(); err != nil {
 		c.t.Fatal(err)
 	}
+	delete(c.parts, part) // its end is no failure
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
@@ -109,11 +113,30 @@ func (c *Cluster) Start(part Part) {
 	}
 }
 
+// KillMachine ends a node as the power cut of its machine would: with all that runs
+// in its containers, at once.
+func (c *Cluster) KillMachine(node Part) {
+	c.t.Helper()
+	c.Kill(node)
+	for {
+		pids := c.programs(node)
+		if len(pids) == 0 {
+			return
+		}
+		// What waits for a program is not to see it end first, and write that down.
+		for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, signal)
+			}
+		}
+	}
+}
+
 // KillPod kills the programs of a Pod, as the kernel does when memory runs out,
 // and returns how many. The node starts its containers again where their Pod
 // says so.
 func (c *Cluster) KillPod(uid types.UID) (killed int) {
-	for _, pid := range processes("DIWAN_CONTAINER_ID=" + string(uid)) {
+	for _, pid := range processes("environ", "DIWAN_CONTAINER_ID="+string(uid)+"/") {
 		// The leader of a container's session is the node's, which waits.
 		if session, err := unix.Getsid(pid); err == nil && session != pid && syscall.Kill(pid, syscall.SIGKILL) == nil {
 			killed++
@@ -122,12 +145,25 @@ func (c *Cluster) KillPod(uid types.UID) (killed int) {
 	return killed
 }
 
-// processes lists those whose environment has a text.
-func processes(text string) (pids []int) {
-	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range environments {
-		environment, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(environment, []byte(text)) {
+// Empty says what a node still keeps of Pods; nil if it has none.
+func (c *Cluster) Empty(node Part) error {
+	pods, err := os.ReadDir(filepath.Join(c.home(node), "node", "pods"))
+	if err == nil && len(pods) > 0 {
+		err = fmt.Errorf("%s keeps %d Pods, such as %s", node, len(pods), pods[0].Name())
+	}
+	return err
+}
+
+// programs are the processes in the containers of a node, which see files of its
+// home.
+func (c *Cluster) programs(node Part) []int { return processes("mountinfo", c.home(node)+"/") }
+
+// processes lists those of which a file in /proc has a text.
+func processes(file, text string) (pids []int) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/" + file)
+	for _, path := range paths {
+		content, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(content, []byte(text)) {
 			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
 				pids = append(pids, pid)
 			}
@@ -139,7 +175,7 @@ func processes(text string) (pids []int) {
 // leftovers finds processes of the cluster's containers, and ends them.
 func (c *Cluster) leftovers() error {
 	var errs []error
-	for _, pid := range processes(c.path("node")) {
+	for _, pid := range append(c.programs(Node), c.programs(SecondNode)...) {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		errs = append(errs, fmt.Errorf("process %d is left: %q", pid, strings.ReplaceAll(string(line), "\x00", " ")))
 		_ = syscall.Kill(pid, syscall.SIGKILL)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,19 +78,31 @@ func (c *Cluster) client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// waitNode returns when the node may be given Pods.
-func (c *Cluster) waitNode(ctx context.Context) error {
+// WaitNode returns when a node, which was added or killed, may be given Pods.
+func (c *Cluster) WaitNode(node Part) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+	defer cancel()
+	if err := c.waitNode(ctx, node); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// waitNode returns when a node may be given Pods.
+func (c *Cluster) waitNode(ctx context.Context, node Part) error {
 	client, err := c.client()
 	if err != nil {
 		return err
 	}
-	return c.until(ctx, "the node", func() error {
-		n, err := client.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{})
+	return c.until(ctx, string(node), func() error {
+		n, err := client.CoreV1().Nodes().Get(ctx, string(node), metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if len(n.Spec.Taints) > 0 {
-			return fmt.Errorf("it has the taints %v", n.Spec.Taints)
+		for _, taint := range n.Spec.Taints {
+			if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+				return fmt.Errorf("it has the taints %v", n.Spec.Taints)
+			}
 		}
 		for _, condition := range n.Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {

@@ -34,8 +34,13 @@ type nodeFlags struct {
 	home, name, kubeconfig string
 	authority, certificate string
 	apiServerUser          string
+	services               string
 	stopGrace              time.Duration
 }
+
+// lease is how long the node's Lease lasts. It is renewed each second, so that
+// tests may have a machine be taken as dead after some seconds of silence.
+const lease = 4 * time.Second
 
 // nodeCommand runs Pods as processes. Like a kubelet it knows nothing of
 // tuning: no collector looks at what its containers print.
@@ -57,6 +62,7 @@ func nodeCommand() *cobra.Command {
 	flags.StringVar(&f.authority, "client-ca-file", "", "PEM certificate of the cluster's authority")
 	flags.StringVar(&f.certificate, "tls-file", "", "PEM certificate and key of the node's server")
 	flags.StringVar(&f.apiServerUser, "api-server-user", "kube-apiserver", "the user who may ask the node's server")
+	flags.StringVar(&f.services, "services", "", "CIDR of the cluster IPs, where another node of this machine answers at them")
 	flags.DurationVar(&f.stopGrace, "stop-grace", time.Second, "time that containers have to end when the node does")
 	return command
 }
@@ -99,21 +105,28 @@ func runNode(ctx context.Context, f nodeFlags) error {
 	if err != nil {
 		return errors.Join(err, pods.Close())
 	}
-	proxy, err := network.NewProxy(factory, pods, api, log)
+	services := plan.Services
+	var proxy *network.Proxy
+	if f.services != "" {
+		services, err = netip.ParsePrefix(f.services)
+	} else {
+		proxy, err = network.NewProxy(factory, pods, api, log)
+	}
 	if err != nil {
 		return errors.Join(err, pods.Close())
 	}
 	cfg := node.DefaultConfig(f.home)
 	cfg.NodeName, cfg.Client, cfg.Network, cfg.Images, cfg.Hosts, cfg.Log = f.name, kube, pods, images, names, log
-	cfg.StopGrace = f.stopGrace
+	cfg.StopGrace, cfg.LeaseDuration = f.stopGrace, lease
 	cfg.APIServer = api.String()
 	if pods.ClusterIPs() {
-		cfg.APIServer = netip.AddrPortFrom(plan.Services.Masked().Addr().Next(), 443).String()
+		cfg.APIServer = netip.AddrPortFrom(services.Masked().Addr().Next(), 443).String()
 	}
 	return errors.Join(serve(ctx, f, cfg, factory, names, proxy), pods.Close())
 }
 
-// serve runs the node, its names and Services, and what answers the API server.
+// serve runs the node, its names, Services if it has a proxy, and what answers the
+// API server.
 func serve(ctx context.Context, f nodeFlags, cfg node.Config, factory informers.SharedInformerFactory, names *network.Names, proxy *network.Proxy) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,7 +148,9 @@ func serve(ctx context.Context, f nodeFlags, cfg node.Config, factory informers.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	factory.Start(serving.Done())
 	group.Go(func() error { names.Run(serving); return nil })
-	group.Go(func() error { proxy.Run(serving); return nil })
+	if proxy != nil {
+		group.Go(func() error { proxy.Run(serving); return nil })
+	}
 	group.Go(func() error { return calls.Serve(serving, listener) })
 	group.Go(func() error {
 		defer stop()
