@@ -4,18 +4,12 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"diwan.dev/diwan/bench/search/peer"
 )
@@ -118,21 +112,9 @@ func (s *server) mapped(t *testing.T, image string, flags ...string) {
 // dbManager is the address of the DB manager as the host reaches it.
 func (s *server) dbManager(t *testing.T) string {
 	t.Helper()
-	slices := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
-	list, err := s.client().Resource(slices).Namespace("kubeflow").List(t.Context(), metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=katib-db-manager"})
-	if err != nil {
-		t.Fatal(err)
+	address := strings.TrimSpace(read(t, filepath.Join(s.home, "db-manager-address")))
+	if address == "" {
+		t.Fatal("the DB manager has no address")
 	}
-	for _, slice := range list.Items {
-		endpoints, _, _ := unstructured.NestedSlice(slice.Object, "endpoints")
-		ports, _, _ := unstructured.NestedSlice(slice.Object, "ports")
-		if len(endpoints) == 0 || len(ports) == 0 {
-			continue
-		}
-		addresses, _, _ := unstructured.NestedStringSlice(endpoints[0].(map[string]any), "addresses")
-		port, _, _ := unstructured.NestedInt64(ports[0].(map[string]any), "port")
-		return net.JoinHostPort(strings.Join(addresses[:1], ""), strconv.FormatInt(port, 10))
-	}
-	t.Fatal("the Service katib-db-manager has no address")
-	return ""
+	return address
 }

@@ -57,7 +57,7 @@ func dbManagerService(plan network.Plan) []client.Object {
 
 // startDBManager serves what trials report and clients read, and hands out the
 // trials that programs ask for: to Pods at the address of the Service, to the
-// user's programs also on loopback, unless another process has the port there.
+// user's programs on loopback, at another port where another process has this one.
 func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, store observation.Store, op *operator.Operator) error {
 	scheme, err := controller.NewScheme()
 	if err != nil {
@@ -75,9 +75,11 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 	config.Warn = op.Warn
 	config.Beside = func(r grpc.ServiceRegistrar) { askapi.RegisterAskTellServer(r, asked) }
 	server := dbmanager.New(config)
-	reports, questions := listenAll(pods, addresses, dbmanager.Port, false), listenAll(pods, addresses, asktell.Port, true)
-	if err := c.writeAskURL(questions); err != nil {
-		return err
+	reports, questions := listenAll(pods, addresses, dbmanager.Port), listenAll(pods, addresses, asktell.Port)
+	for file, text := range map[string]string{"db-manager-address": onLoopback("", reports), "ask-url": onLoopback("http://", questions)} {
+		if err := writeFile(c.home.Path(file), []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	for _, serve := range []func(context.Context) error{
 		asked.Follow,
@@ -99,13 +101,13 @@ func (c *Cluster) startDBManager(ctx context.Context, pods network.Network, stor
 	return nil
 }
 
-// listenAll listens on a port of each address where that is free, or on any
-// other port where anyPort is set.
-func listenAll(pods network.Network, addresses []netip.Addr, port uint16, anyPort bool) []net.Listener {
+// listenAll listens on a port of each address where that is free, or else on any
+// other.
+func listenAll(pods network.Network, addresses []netip.Addr, port uint16) []net.Listener {
 	var listeners []net.Listener
 	for _, ip := range addresses {
 		listener, err := pods.Listen("tcp4", netip.AddrPortFrom(ip, port).String())
-		if err != nil && anyPort {
+		if err != nil {
 			listener, err = pods.Listen("tcp4", netip.AddrPortFrom(ip, 0).String())
 		}
 		if err != nil {
@@ -117,12 +119,11 @@ func listenAll(pods network.Network, addresses []netip.Addr, port uint16, anyPor
 	return listeners
 }
 
-// writeAskURL tells the user's programs, in the file ask-url of the home, where
-// they ask for trials: on loopback.
-func (c *Cluster) writeAskURL(listeners []net.Listener) error {
-	url := ""
-	if n := len(listeners); n > 0 {
-		url = "http://" + listeners[n-1].Addr().String() + "\n"
+// onLoopback is a line for a file of the home that tells the user's programs where
+// to find what listens, on loopback: the last address.
+func onLoopback(scheme string, listeners []net.Listener) string {
+	if len(listeners) == 0 {
+		return ""
 	}
-	return writeFile(c.home.Path("ask-url"), []byte(url), 0o600)
+	return scheme + listeners[len(listeners)-1].Addr().String() + "\n"
 }
