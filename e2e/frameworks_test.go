@@ -8,16 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// frameworks has TestFrameworks run, for which hundreds of megabytes are installed,
-// in some minutes:
+// frameworks has TestFrameworks run, for which hundreds of megabytes are installed
+// and Horovod is compiled, once a machine, in some minutes:
 //
 //	go test ./e2e -run Frameworks -frameworks -timeout 40m
-var frameworks = flag.Bool("frameworks", false, "install DeepSpeed, MLX and Intel MPI, and train with them")
+var frameworks = flag.Bool("frameworks", false, "install Horovod, DeepSpeed, MLX and Intel MPI, and train with them")
 
 // TestFrameworks trains with the frameworks that MPI launches.
 func TestFrameworks(t *testing.T) {
@@ -37,6 +39,11 @@ func TestFrameworks(t *testing.T) {
 			s.apply(t, read(t, "testdata/mpi/intel-v1.yaml"))
 			s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=120s", "mpijob/intel-v1")
 			isPi(t, s.kubectl(t, "logs", "intel-v1-launcher"), "intel-v1-worker-0", "intel-v1-worker-1")
+		})
+		part("horovod", func(t *testing.T, s *server) {
+			bin := overDebian(t, []string{"HOROVOD_WITH_PYTORCH=1", "HOROVOD_WITH_GLOO=1", "HOROVOD_WITHOUT_MPI=1", "HOROVOD_WITHOUT_TENSORFLOW=1", "HOROVOD_WITHOUT_MXNET=1"}, "horovod==0.28.1")
+			s.mapped(t, "diwan.dev/examples/horovod", "--path", bin, "--workdir", abs(t, root+"/examples/training"))
+			s.staysElastic(t)
 		})
 		part("deepspeed", func(t *testing.T, s *server) {
 			bin := overDebian(t, []string{"DS_BUILD_OPS=0"}, "deepspeed==0.14.5", "mpi4py")
@@ -95,4 +102,36 @@ func (s *server) trainsFunction(t *testing.T, runtime, bin, variable string) {
 		t.Fatalf("%s: %v\n%s", runtime, err, out)
 	}
 	t.Logf("%s", out)
+}
+
+var goesOn = regexp.MustCompile(`rank 0 of (\d) goes on at epoch (\d+), step \d+, time=([\d.]+)`)
+
+// staysElastic has the example of Horovod lose a worker and get more. It goes on from the last commit each time.
+func (s *server) staysElastic(t *testing.T) {
+	const launcher = "horovod-digits-launcher-*/mpi-launcher"
+	s.apply(t, strings.Replace(read(t, root+"/examples/training/horovod-elastic.yaml"), "- --pause=0.1", "- --pause=0.1\n                - --epochs=150", 1))
+	s.prints(t, launcher, `epoch=3 workers=2`)
+	killed := time.Now()
+	s.kubectl(t, "delete", "pod", "horovod-digits-worker-1", "--force", "--grace-period=0")
+	s.prints(t, launcher, `rank 0 of 1 goes on`)
+	s.prints(t, launcher, `(?s)rank 0 of 1 goes on.*rank 0 of 2 goes on`)
+	scaled := time.Now()
+	s.kubectl(t, "patch", "mpijobs.v2beta1.kubeflow.org/horovod-digits", "--type=merge", "-p", `{"spec":{"mpiReplicaSpecs":{"Worker":{"replicas":3}}}}`)
+	s.prints(t, launcher, `rank 0 of 3 goes on`)
+	s.kubectl(t, "wait", "--for=condition=Succeeded", "--timeout=180s", "mpijob/horovod-digits")
+	log := s.printed(launcher)
+	if got := accuracy(t, log); got < 0.93 {
+		t.Errorf("the accuracy is %v:\n%s", got, log)
+	}
+	epoch := 0
+	for _, found := range goesOn.FindAllStringSubmatch(log, -1) {
+		at, _ := strconv.Atoi(found[2])
+		seconds, _ := strconv.ParseFloat(found[3], 64)
+		when := time.Unix(0, int64(seconds*1e9))
+		t.Logf("%s workers at epoch %d: %.1f s after the kill, %.1f s after scaling", found[1], at, when.Sub(killed).Seconds(), when.Sub(scaled).Seconds())
+		if at < epoch {
+			t.Errorf("it went back from epoch %d to %d", epoch, at)
+		}
+		epoch = at
+	}
 }
