@@ -268,6 +268,40 @@ func TestGangNowhere(t *testing.T) {
 	}
 }
 
+// TestGangTimeout has a Pod find a node and wait for another that may not be
+// placed yet: after the time that the group allows it lets go of its place.
+func TestGangTimeout(t *testing.T) {
+	f := newFloor(t, 1, "2")
+	pod := func(name, group, places, gates string) {
+		f.create(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {%s}}, spec: {nodeSelector: {%s: %s}, %s containers: [{name: c, image: i, command: [c], resources: {limits: {%s: %s}}}]}}`,
+			name, group, hollow.Label, f.namespace, gates, placesOf(f.namespace), places))
+	}
+	read := func(name string) *corev1.Pod {
+		p := &corev1.Pod{}
+		if err := f.client.Get(t.Context(), client.ObjectKey{Namespace: f.namespace, Name: name}, p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	f.create(`{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 2, scheduleTimeoutSeconds: 1}}`)
+	pod("later", "scheduling.x-k8s.io/pod-group: g", "1", "schedulingGates: [{name: diwan.dev/later}],")
+	pod("waits", "scheduling.x-k8s.io/pod-group: g", "1", "")
+	f.until("no Pod is told that its time is over", func() bool { return f.told("waits", "due to timeout after waiting 1s at plugin Gangs") })
+	pod("alone", "", "2", "")
+	f.until("a Pod that needs all places does not run", func() bool { return read("alone").Status.Phase == corev1.PodRunning })
+	if err := f.client.Delete(t.Context(), read("alone")); err != nil {
+		t.Fatal(err)
+	}
+	later := read("later")
+	later.Spec.SchedulingGates = nil
+	if err := f.client.Update(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	f.until("the gang does not run", func() bool {
+		return read("later").Status.Phase == corev1.PodRunning && read("waits").Status.Phase == corev1.PodRunning
+	})
+}
+
 // TestGangTooLarge equals upstream's end-to-end test of gangs: a job whose
 // minAvailable is more than it has stays Created, and succeeds once it is put
 // right.

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 )
@@ -35,6 +37,36 @@ func TestKeyOf(t *testing.T) {
 		key, ok := KeyOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Labels: tc.labels, Annotations: tc.annotations}})
 		if got := key.API.Group + " " + key.Name; got != tc.want || ok != (tc.want != " ") {
 			t.Errorf("%s: %q, %v", tc.reason, got, ok)
+		}
+	}
+}
+
+// TestCalls holds that a change of a group calls no Pods but its own, and none
+// that Kubernetes' own scheduling places.
+func TestCalls(t *testing.T) {
+	t.Parallel()
+	own := "g"
+	cases := []struct {
+		reason, group string
+		labels        map[string]string
+		spec          corev1.PodSpec
+		want          fwk.QueueingHint
+	}{
+		{"its own Pod", "g", map[string]string{coschedulingLabel: "g"}, corev1.PodSpec{}, fwk.Queue},
+		{"another group", "h", map[string]string{coschedulingLabel: "g"}, corev1.PodSpec{}, fwk.QueueSkip},
+		{"a Pod of none", "g", nil, corev1.PodSpec{}, fwk.QueueSkip},
+		{"a Pod of Kubernetes' own group", "g", map[string]string{coschedulingLabel: "g"}, corev1.PodSpec{SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: &own}}, fwk.QueueSkip},
+	}
+	for _, tc := range cases {
+		group := &unstructured.Unstructured{}
+		group.SetNamespace("n")
+		group.SetName(tc.group)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Labels: tc.labels}, Spec: tc.spec}
+		if got, err := ofItsGroup(Coscheduling)(klog.Background(), pod, nil, group); got != tc.want || err != nil {
+			t.Errorf("%s: %v, %v", tc.reason, got, err)
+		}
+		if got, _ := ofItsGroup(Volcano)(klog.Background(), pod, nil, group); got != fwk.QueueSkip {
+			t.Errorf("%s, of another API: %v", tc.reason, got)
 		}
 	}
 }

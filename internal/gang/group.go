@@ -47,8 +47,12 @@ type Key struct {
 // String implements fmt.Stringer.
 func (k Key) String() string { return fmt.Sprintf("PodGroup %s/%s", k.Namespace, k.Name) }
 
-// KeyOf returns the group that a Pod belongs to, if it belongs to one.
+// KeyOf returns the group that a Pod belongs to, if it belongs to one. Pods of a
+// PodGroup of Kubernetes' own are placed by the scheduler itself.
 func KeyOf(pod *corev1.Pod) (Key, bool) {
+	if pod.Spec.SchedulingGroup != nil {
+		return Key{}, false
+	}
 	if name := pod.Labels[coschedulingLabel]; name != "" {
 		return Key{Coscheduling, pod.Namespace, name}, true
 	}

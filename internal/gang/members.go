@@ -34,6 +34,7 @@ type Groups struct {
 	nodes      cache.SharedIndexInformer
 
 	mu      sync.Mutex
+	known   map[Key]known              // groups as they were read last
 	held    map[Key]map[types.UID]bool // Pods that hold a place, and are not seen bound
 	nowhere map[Key]map[types.UID]bool // Pods that found no node when they were tried last
 }
@@ -48,6 +49,7 @@ func NewGroups(kube kubernetes.Interface, client dynamic.Interface, shared infor
 		pods:       shared.Core().V1().Pods().Informer(),
 		nodes:      shared.Core().V1().Nodes().Informer(),
 		priorities: shared.Scheduling().V1().PriorityClasses().Lister(),
+		known:      map[Key]known{},
 		held:       map[Key]map[types.UID]bool{},
 		nowhere:    map[Key]map[types.UID]bool{},
 	}
@@ -124,14 +126,27 @@ func byGroup(obj any) ([]string, error) {
 
 func (k Key) index() string { return k.API.Group + "/" + k.Namespace + "/" + k.Name }
 
-// group reads a group from the cache.
+// known is a group, and of what it was read.
+type known struct {
+	object *unstructured.Unstructured
+	group  Group
+}
+
+// group reads a group from the cache. The queue asks at each comparison, so that
+// each object of the cache, which is never changed, is read once.
 func (g *Groups) group(key Key) (Group, bool) {
 	obj, ok, err := g.objects[key.API].GetStore().GetByKey(key.Namespace + "/" + key.Name)
 	object, is := obj.(*unstructured.Unstructured)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if err != nil || !ok || !is {
+		delete(g.known, key)
 		return Group{}, false
 	}
-	return read(key, object), true
+	if g.known[key].object != object {
+		g.known[key] = known{object, read(key, object)}
+	}
+	return g.known[key].group, true
 }
 
 // members reads a group's Pods from the cache.

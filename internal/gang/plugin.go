@@ -8,7 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -91,9 +93,23 @@ func (p *plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}
 	for _, api := range apis {
 		kind := fwk.EventResource(fmt.Sprintf("%s.%s.%s", api.Resource, api.Version, api.Group))
-		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: kind, ActionType: fwk.Add | fwk.Update}})
+		events = append(events, fwk.ClusterEventWithHint{Event: fwk.ClusterEvent{Resource: kind, ActionType: fwk.Add | fwk.Update}, QueueingHintFn: ofItsGroup(api)})
 	}
 	return events, nil
+}
+
+// ofItsGroup has a change of a group call that group's Pods alone.
+func ofItsGroup(api schema.GroupVersionResource) fwk.QueueingHintFn {
+	return func(_ klog.Logger, pod *corev1.Pod, _, changed any) (fwk.QueueingHint, error) {
+		group, ok := changed.(metav1.Object)
+		if !ok {
+			return fwk.Queue, fmt.Errorf("cannot read a changed group: it is a %T", changed)
+		}
+		if key, ok := KeyOf(pod); !ok || key != (Key{api, group.GetNamespace(), group.GetName()}) {
+			return fwk.QueueSkip, nil
+		}
+		return fwk.Queue, nil
+	}
 }
 
 // PreEnqueue implements fwk.PreEnqueuePlugin: Pods wait for each other.
@@ -186,14 +202,19 @@ func (p *plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *corev1
 	}
 	p.groups.foundNone(key, pod.UID)
 	if g, ok := p.groups.group(key); ok && g.lacksNode(p.groups.members(key), "") {
-		for _, held := range p.groups.holding(key) {
-			if waiting := p.handle.GetWaitingPod(held); waiting != nil {
-				p.groups.letGo(waiting.GetPod()) // at once, though the scheduler does it later
-				waiting.Reject(Name, fmt.Sprintf("Pod %s of %s found no node", pod.Name, key))
-			}
-		}
+		p.giveUp(key, fmt.Sprintf("Pod %s of %s found no node", pod.Name, key))
 	}
 	return nil, status
+}
+
+// giveUp has the Pods of a group that wait for others let go of their places.
+func (p *plugin) giveUp(key Key, why string) {
+	for _, held := range p.groups.holding(key) {
+		if waiting := p.handle.GetWaitingPod(held); waiting != nil {
+			p.groups.letGo(waiting.GetPod()) // at once, though the scheduler does it later
+			waiting.Reject(Name, why)
+		}
+	}
 }
 
 // Reserve implements fwk.ReservePlugin.
@@ -204,9 +225,20 @@ func (p *plugin) Reserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _
 	return nil
 }
 
-// Unreserve implements fwk.ReservePlugin.
+// Unreserve implements fwk.ReservePlugin: a Pod that lets go of its place, such as
+// one that has waited for as long as its group allows, has the others do so too,
+// unless all are on their way to their nodes already.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+	key, ok := KeyOf(pod)
+	if !ok {
+		return
+	}
+	g, ok := p.groups.group(key)
+	whole := ok && g.whole(p.groups.members(key))
 	p.groups.letGo(pod)
+	if !whole {
+		p.giveUp(key, fmt.Sprintf("Pod %s of %s has let go of its place", pod.Name, key))
+	}
 }
 
 // Permit implements fwk.PermitPlugin: a Pod that found a node waits for the
