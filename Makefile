@@ -16,12 +16,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 # Kubernetes' own version is what clients are told by the API server.
-KUBERNETES := v1.36.3
+KUBERNETES := v1.37.1
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 LDFLAGS := -s -w \
 	-X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
-	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37 \
 	-X diwan.dev/diwan/internal/cli.version=$(VERSION) -X diwan.dev/diwan/internal/cli.commit=$(COMMIT)
 TOOL := go tool -modfile=tools/go.mod
 

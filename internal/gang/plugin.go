@@ -45,7 +45,7 @@ func (p *plugin) Name() string { return Name }
 
 // Less implements fwk.QueueSortPlugin: by priority, then by age, groups by their
 // own, and the Pods of a group next to each other.
-func (p *plugin) Less(a, b fwk.QueuedPodInfo) bool { return p.place(a).before(p.place(b)) }
+func (p *plugin) Less(a, b fwk.QueuedEntityInfo) bool { return p.place(a).before(p.place(b)) }
 
 // place is a place in the queue.
 type place struct {
@@ -55,10 +55,21 @@ type place struct {
 	queued   time.Time
 }
 
-func (p *plugin) place(info fwk.QueuedPodInfo) place {
-	pod, queued := info.GetPodInfo().GetPod(), info.GetTimestamp()
-	at := place{corev1helpers.PodPriority(pod), queued, "", queued}
-	key, ok := KeyOf(pod)
+// place is that of a Pod, or of a PodGroup of Kubernetes' own, which stands in the
+// queue for its Pods.
+func (p *plugin) place(entity fwk.QueuedEntityInfo) place {
+	at := place{entity.GetPriority(), entity.GetTimestamp(), "", entity.GetTimestamp()}
+	if own, ok := entity.(fwk.PodGroupInfo); ok {
+		if g := own.GetPodGroup(); g != nil {
+			at.since, at.group = g.CreationTimestamp.Time, own.GetKey()
+		}
+		return at
+	}
+	pod, ok := entity.(interface{ GetPodInfo() fwk.PodInfo })
+	if !ok {
+		return at
+	}
+	key, ok := KeyOf(pod.GetPodInfo().GetPod())
 	if !ok {
 		return at
 	}

@@ -37,7 +37,7 @@ func startScheduler(ctx context.Context, config *rest.Config, names []string) (w
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the scheduler: %w", err)
 	}
-	shared, objects := scheduler.NewInformerFactory(client, 0), dynamicinformer.NewDynamicSharedInformerFactory(anyKind, 0)
+	shared, objects := scheduler.NewInformerFactory(client, 0, nil), dynamicinformer.NewDynamicSharedInformerFactory(anyKind, 0)
 	if err := setTransforms(shared); err != nil {
 		return nil, err
 	}

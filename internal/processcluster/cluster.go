@@ -48,7 +48,7 @@ type Cluster struct {
 func Build(ctx context.Context, path string) error {
 	// Clients ask the API server which version it is.
 	const version = "-X k8s.io/component-base/version.git"
-	flags := "-ldflags=-s -w " + version + "Version=v1.36.3 " + version + "Major=1 " + version + "Minor=36"
+	flags := "-ldflags=-s -w " + version + "Version=v1.37.1 " + version + "Major=1 " + version + "Minor=37"
 	cmd := exec.CommandContext(ctx, "go", "build", flags, "-o", path, "diwan.dev/diwan/internal/processcluster/kube")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
