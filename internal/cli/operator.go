@@ -99,7 +99,7 @@ the place of Katib's controller: run only one of the two in a cluster.
 	flags.StringVar(&f.namespace, "system-namespace", cmp.Or(os.Getenv("POD_NAMESPACE"), algorithm.DefaultNamespace), "namespace of ConfigMap katib-config and Service katib-db-manager, $POD_NAMESPACE where it is set")
 	flags.BoolVar(&f.installRuntimes, "install-runtimes", false, "install the ClusterTrainingRuntimes that TrainJobs name")
 	flags.StringSliceVar(&f.without, "without", nil, "kinds for which the cluster has controllers of its own: trainjobs, jobsets, pytorchjobs, tfjobs, …")
-	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: volcano, or one with the coscheduling plugin; none if empty")
+	flags.StringVar(&f.gangScheduler, "gang-scheduler-name", "", "scheduler that places the Pods of a training job all or none: kubernetes for Kubernetes' own PodGroups (1.37), volcano, or the name of one with the coscheduling plugin; none if empty")
 	flags.IntVar(&f.requestRate, "kube-api-qps", 0, "requests a second to the API server, of each client; 0 for as many as the server takes, which shares its time out by itself")
 	flags.DurationVar(&f.leaseDuration, "leader-lease", 15*time.Second, "how long a leader that has died is waited for")
 	flags.StringVar(&f.logFormat, "log-format", logText, "form of the log: text or json")

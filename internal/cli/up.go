@@ -46,7 +46,7 @@ were left unfinished go on. Ctrl-C stops it; the next start goes on where it was
 	a.options.addStore(cmd, "a file in the home")
 	a.options.addCPUs(cmd)
 	cmd.Flags().IntVar(&flags.port, "port", 0, "loopback port of the API server; 0 keeps the last one, or takes a free one")
-	cmd.Flags().StringVar(&flags.gangScheduler, "gang-scheduler-name", "", "place the Pods of every training job all or none, as this scheduler does: scheduler-plugins-scheduler or volcano; if empty, those of jobs with a schedulingPolicy")
+	cmd.Flags().StringVar(&flags.gangScheduler, "gang-scheduler-name", "", "place the Pods of every training job all or none, as this scheduler does: kubernetes, volcano or scheduler-plugins-scheduler; if empty, those of jobs with a schedulingPolicy")
 	cmd.Flags().StringVar(&flags.pprof, "pprof", "", "serve Go's profiles on this loopback address, such as 127.0.0.1:6060")
 	return cmd
 }

@@ -80,8 +80,10 @@ func startAPIServer(ctx context.Context, listener net.Listener, etcd string, ser
 		// Storage grows to what is written in two intervals; watches that resume
 		// after longer begin again with a list.
 		"--etcd-compaction-interval=1m",
-		// Lists of the past, for which each change keeps a copy of the index.
-		"--feature-gates=ListFromCacheSnapshot=false",
+		// Lists of the past, for which each change keeps a copy of the index, are
+		// off; PodGroups, and that the scheduler places them, are on.
+		"--feature-gates=ListFromCacheSnapshot=false,GenericWorkload=true",
+		"--runtime-config=scheduling.k8s.io/v1beta1=true",
 		"--etcd-count-metric-poll-period=0",
 		"--etcd-db-metric-poll-interval=0",
 		"--bind-address=127.0.0.1",

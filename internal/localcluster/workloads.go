@@ -39,6 +39,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/podgc"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
+	"k8s.io/kubernetes/pkg/controller/scheduling/podgroupprotection"
 	"k8s.io/kubernetes/pkg/controller/serviceaccount"
 	"k8s.io/kubernetes/pkg/controller/statefulset"
 	"k8s.io/kubernetes/pkg/controller/ttlafterfinished"
@@ -81,7 +82,7 @@ func startWorkloads(ctx context.Context, config *rest.Config, keys *pki) (wait f
 		return nil, err
 	}
 	for _, add := range []func(context.Context) error{
-		w.addJobs, w.addApps, w.addNetwork, w.addNamespaces, w.addQuota, w.addGarbageCollector,
+		w.addJobs, w.addGroups, w.addApps, w.addNetwork, w.addNamespaces, w.addQuota, w.addGarbageCollector,
 		func(ctx context.Context) error { return w.addAccounts(ctx, keys) },
 	} {
 		if err := add(ctx); err != nil {
@@ -178,6 +179,16 @@ func (w *workloads) addJobs(ctx context.Context) error {
 	w.add(workers(crons.Run, quietWorkers))
 	w.add(workers(ttlafterfinished.New(ctx, w.shared.Batch().V1().Jobs(), w.client).Run, quietWorkers))
 	w.add(podgc.NewPodGC(ctx, w.client, w.shared.Core().V1().Pods(), w.shared.Core().V1().Nodes(), 12_500).Run)
+	return nil
+}
+
+// addGroups has PodGroups stay that are deleted, as long as Pods need them.
+func (w *workloads) addGroups(ctx context.Context) error {
+	groups, err := podgroupprotection.NewPodGroupProtectionController(klog.FromContext(ctx), w.shared.Scheduling().V1beta1().PodGroups(), w.shared.Core().V1().Pods(), w.client)
+	if err != nil {
+		return err
+	}
+	w.add(workers(groups.Run, 1))
 	return nil
 }
 

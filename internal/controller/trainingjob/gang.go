@@ -9,17 +9,12 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
 )
-
-// volcano is the name of Volcano's scheduler. Any other name is one with the
-// coscheduling plugin of scheduler-plugins.
-const volcano = "volcano"
 
 // gang is a Framework whose jobs' Pods are placed all or none, by a PodGroup of
 // the job's name that a scheduler knows.
@@ -38,15 +33,21 @@ func (g gang) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	if !g.includes(job) {
 		return
 	}
-	if pod.Spec.SchedulerName == "" {
+	if pod.Spec.SchedulerName == "" && g.scheduler != native {
 		pod.Spec.SchedulerName = g.scheduler
 	}
-	if g.scheduler == volcano {
+	switch g.scheduler {
+	case native:
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(job.GetName())}
+		if pod.Spec.PriorityClassName == "" { // that of all in a group must be the same
+			pod.Spec.PriorityClassName = priorityClass(job)
+		}
+	case volcano:
 		pod.Annotations = with(pod.Annotations, "scheduling.k8s.io/group-name", job.GetName())
 		pod.Annotations = with(pod.Annotations, "volcano.sh/task-spec", strings.ToLower(string(r.Type)))
-		return
+	default:
+		pod.Labels = with(pod.Labels, "scheduling.x-k8s.io/pod-group", job.GetName())
 	}
-	pod.Labels = with(pod.Labels, "scheduling.x-k8s.io/pod-group", job.GetName())
 }
 
 func with(m map[string]string, key, value string) map[string]string {
@@ -62,29 +63,8 @@ func (g gang) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object 
 	if !g.includes(job) {
 		return g.Framework.Objects(job, pods)
 	}
-	policy := job.Policy().SchedulingPolicy
-	if policy == nil {
-		policy = &v1.SchedulingPolicy{}
-	}
-	members := minMember(job)
-	resources := requests(job, members)
-	if policy.MinResources != nil {
-		resources = corev1.ResourceList(*policy.MinResources)
-	}
-	spec := map[string]any{"minMember": int64(members), "minResources": plainResources(resources)}
 	group := newGroup(g.scheduler)
-	group.Object["spec"] = spec
-	if g.scheduler == volcano {
-		spec["queue"] = "default"
-		if policy.Queue != "" {
-			spec["queue"] = policy.Queue
-		}
-		if policy.PriorityClass != "" {
-			spec["priorityClassName"] = policy.PriorityClass
-		}
-	} else if policy.ScheduleTimeoutSeconds != nil {
-		spec["scheduleTimeoutSeconds"] = int64(*policy.ScheduleTimeoutSeconds)
-	}
+	group.Object["spec"] = g.groupSpec(job, pods)
 	owned := metadata(job, job.GetName(), nil)
 	group.SetName(owned.Name)
 	group.SetNamespace(owned.Namespace)
@@ -92,12 +72,6 @@ func (g gang) Objects(job v1.Job, pods map[Replica]*corev1.Pod) []client.Object 
 	group.SetAnnotations(job.GetAnnotations())
 	return append([]client.Object{group}, g.Framework.Objects(job, pods)...)
 }
-
-const (
-	podGroupKind        = "PodGroup"
-	volcanoVersion      = "scheduling.volcano.sh/v1beta1"
-	coschedulingVersion = "scheduling.x-k8s.io/v1alpha1"
-)
 
 // minMember is how many of a job's Pods are placed at once.
 func minMember(job v1.Job) int {
@@ -118,31 +92,6 @@ func (g gang) impossible(job v1.Job) string {
 	return ""
 }
 
-// newGroup is an empty group of a scheduler's kind.
-func newGroup(scheduler string) *unstructured.Unstructured {
-	group := &unstructured.Unstructured{Object: map[string]any{}}
-	group.SetAPIVersion(coschedulingVersion)
-	if scheduler == volcano {
-		group.SetAPIVersion(volcanoVersion)
-	}
-	group.SetKind(podGroupKind)
-	return group
-}
-
-// groupKinds is the kind of a scheduler's groups, if there is a scheduler and the
-// cluster has the kind.
-func groupKinds(scheduler string, mapper meta.RESTMapper) ([]schema.GroupVersionKind, error) {
-	if scheduler == "" {
-		return nil, nil
-	}
-	kind := newGroup(scheduler).GroupVersionKind()
-	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return nil, nil
-	}
-	return []schema.GroupVersionKind{kind}, err
-}
-
 // placeable reports whether a job's Pods may be created: Volcano says when a
 // group has come to its turn, and is not given Pods before.
 func (r *reconciler) placeable(ctx context.Context, job v1.Job) (bool, error) {
@@ -156,42 +105,6 @@ func (r *reconciler) placeable(ctx context.Context, job v1.Job) (bool, error) {
 	}
 	phase, _, _ := unstructured.NestedString(group.Object, "status", "phase")
 	return phase != "" && phase != "Pending", nil
-}
-
-// requests is what the first Pods of a job ask for, as many as are members; a
-// container that only has limits asks for these.
-func requests(job v1.Job, members int) corev1.ResourceList {
-	sum := corev1.ResourceList{}
-	for _, t := range job.Traits().Types {
-		spec := job.Replicas()[t]
-		if spec == nil {
-			continue
-		}
-		count := min(int(*spec.Replicas), members)
-		members -= count
-		for _, c := range spec.Template.Spec.Containers {
-			asked := c.Resources.Requests
-			if len(asked) == 0 {
-				asked = c.Resources.Limits
-			}
-			for name, amount := range asked {
-				have := sum[name]
-				for range count {
-					have.Add(amount)
-				}
-				sum[name] = have
-			}
-		}
-	}
-	return sum
-}
-
-func plainResources(resources corev1.ResourceList) map[string]any {
-	out := map[string]any{}
-	for name, amount := range resources {
-		out[string(name)] = amount.String()
-	}
-	return out
 }
 
 // endsWithJob reports whether an object is of no use once a job has ended or is

@@ -3,11 +3,13 @@
 package trainingjob
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1 "diwan.dev/diwan/api/kubeflow/v1"
@@ -46,6 +48,65 @@ func TestPodGroup(t *testing.T) {
 				t.Error("the group of a suspended job stays")
 			}
 		})
+	}
+}
+
+// TestNativeGroup holds what Kubernetes' own groups say, whose scheduler knows no
+// Pods that have ended.
+func TestNativeGroup(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason, policy string
+		pods           []string
+		want, class    string
+	}{
+		"All":       {"all, with nothing of what it has no words for", "{queue: q, minResources: {cpu: 7}, scheduleTimeoutSeconds: 9}", nil, `{"schedulingPolicy":{"gang":{"minCount":4}}}`, ""},
+		"Class":     {"its Pods must have its priority", "{minAvailable: 2, priorityClass: high}", nil, `{"priorityClassName":"high","schedulingPolicy":{"gang":{"minCount":2}}}`, "high"},
+		"Succeeded": {"the replacement of a worker does not wait for one that is done", "{}", []string{"master-0 Running", "worker-0 Succeeded 0", "worker-1 Failed 1"}, `{"schedulingPolicy":{"gang":{"minCount":3}}}`, ""},
+		"Few":       {"at least one is what the API asks for", "{minAvailable: 1}", []string{"worker-0 Succeeded 0", "worker-1 Succeeded 0"}, `{"schedulingPolicy":{"gang":{"minCount":1}}}`, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, job := read(t, strings.NewReplacer("POLICY", tc.policy, "SUSPEND", "").Replace(gangJob))
+			g := gang{f, native, false}
+			var pods []*corev1.Pod
+			for _, description := range tc.pods {
+				pods = append(pods, podOf(t, f, job, description))
+			}
+			group := decide(g, job, pods, nil, noon).objects[0].(*unstructured.Unstructured)
+			spec, err := json.Marshal(group.Object["spec"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, string(spec)); diff != "" || group.GetAPIVersion() != "scheduling.k8s.io/v1beta1" {
+				t.Errorf("%s: %s (-want +got)\n%s", tc.reason, group.GetAPIVersion(), diff)
+			}
+			p := newPod(g, job, Replica{v1.Worker, 0}).Spec
+			if p.SchedulerName != "" || p.SchedulingGroup == nil || *p.SchedulingGroup.PodGroupName != "j" || p.PriorityClassName != tc.class {
+				t.Errorf("a Pod goes to %q in %v with class %q", p.SchedulerName, p.SchedulingGroup, p.PriorityClassName)
+			}
+		})
+	}
+}
+
+// TestOnto holds that a group keeps what others have written of it.
+func TestOnto(t *testing.T) {
+	t.Parallel()
+	for version, defaults := range map[string]bool{nativeVersion: true, coschedulingVersion: false} {
+		have := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": podGroupKind,
+			"metadata": map[string]any{"finalizers": []any{"f"}, "labels": map[string]any{"theirs": "x"}},
+			"spec":     map[string]any{"said": "before", "added": "by the API server"}}}
+		should := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": podGroupKind,
+			"metadata": map[string]any{"labels": map[string]any{"ours": "y"}}, "spec": map[string]any{"said": "now"}}}
+		got := onto(have, should)
+		_, added := got.Object["spec"].(map[string]any)["added"]
+		if len(got.GetFinalizers()) != 1 || len(got.GetLabels()) != 2 || added != defaults || got.Object["spec"].(map[string]any)["said"] != "now" {
+			t.Errorf("a group of %s becomes %v", version, got.Object)
+		}
+		if same, err := says(got, should); !same || err != nil {
+			t.Errorf("a group of %s does not say what was written: %v", version, err)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,6 +66,9 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 	if err = r.client.Create(ctx, made); err == nil {
 		return nil
 	}
+	if meta.IsNoMatchError(err) {
+		r.Events.Warning(job, "FailedCreate"+kind, "Error creating: the cluster does not serve %s of %s", kind, gvk.GroupVersion())
+	}
 	if !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot create %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
 	}
@@ -82,6 +86,9 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 	if ok, err := says(have, obj); ok || err != nil {
 		return err
 	}
+	if group, ok := obj.(*unstructured.Unstructured); ok {
+		obj = onto(have.(*unstructured.Unstructured), group)
+	}
 	obj.SetResourceVersion(have.GetResourceVersion())
 	if err := r.client.Update(ctx, obj); err != nil {
 		return fmt.Errorf("cannot update %s %s/%s: %w", kind, obj.GetNamespace(), obj.GetName(), err)
@@ -89,8 +96,38 @@ func (r *reconciler) put(ctx context.Context, job v1.Job, obj client.Object) err
 	return nil
 }
 
-// says reports whether an object says all that it should. Of groups, for which
-// the API server has no defaults, that is also all that it may.
+// onto writes what a group should say over one that is there: what others have
+// written of it stays, such as a finalizer.
+func onto(have, should *unstructured.Unstructured) *unstructured.Unstructured {
+	merged := have.DeepCopy()
+	overlay(merged.Object, should.Object)
+	if !hasDefaults(should) {
+		merged.Object["spec"] = should.Object["spec"]
+	}
+	return merged
+}
+
+func overlay(have, should map[string]any) {
+	for key, value := range should {
+		part, ok := value.(map[string]any)
+		under, both := have[key].(map[string]any)
+		if ok && both {
+			overlay(under, part)
+			continue
+		}
+		have[key] = value
+	}
+}
+
+// hasDefaults reports whether the API server adds to what is said of an object:
+// not to that of groups whose kind was installed, of which all is said here.
+func hasDefaults(obj client.Object) bool {
+	group, ok := obj.(*unstructured.Unstructured)
+	return !ok || group.GetAPIVersion() == nativeVersion
+}
+
+// says reports whether an object says all that it should. Without defaults that
+// is also all that it may.
 func says(have, should client.Object) (bool, error) {
 	h, err := runtime.DefaultUnstructuredConverter.ToUnstructured(have)
 	if err != nil {
@@ -101,7 +138,7 @@ func says(have, should client.Object) (bool, error) {
 		return false, fmt.Errorf("cannot read %T %s: %w", should, should.GetName(), err)
 	}
 	delete(s, "status")
-	if _, group := should.(*unstructured.Unstructured); group && !equality.Semantic.DeepEqual(h["spec"], s["spec"]) {
+	if !hasDefaults(should) && !equality.Semantic.DeepEqual(h["spec"], s["spec"]) {
 		return false, nil
 	}
 	return contains(h, s), nil

@@ -31,8 +31,8 @@ type Config struct {
 	// Metrics and Events are what is told to the outside. Required.
 	Metrics *Metrics
 	Events  *report.Events
-	// GangScheduler is the scheduler that places a job's Pods all or none:
-	// volcano, or one with the coscheduling plugin. Default: none.
+	// GangScheduler is what places a job's Pods all or none: kubernetes by its own
+	// PodGroups, volcano, or a scheduler with the coscheduling plugin. Default: none.
 	GangScheduler string
 	// GangsByPolicy leaves jobs without a schedulingPolicy out of that. Default:
 	// all jobs are gangs.
