@@ -106,12 +106,12 @@ func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.In
 }
 
 // install runs the commands by which the page installs the chart, with metrics
-// in PostgreSQL. They return when both operators are ready. The namespace admits
-// nothing but restricted Pods.
+// in PostgreSQL, and every training job a gang. They return when both operators
+// are ready. The namespace admits nothing but restricted Pods.
 func (f *foreign) install() {
 	f.t.Helper()
 	f.url = f.database()
-	f.follow(f.t, "install", "--wait", "--wait --timeout 3m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m")
+	f.follow(f.t, "install", "--wait", "--wait --timeout 3m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m --set gangSchedulerName=kubernetes")
 }
 
 // follow runs the commands below a mark in the page about clusters, with this

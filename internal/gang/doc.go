@@ -3,7 +3,8 @@
 // Package gang is a plugin of kube-scheduler that places the Pods of a PodGroup
 // all or none. It knows the PodGroups of scheduler-plugins' coscheduling and of
 // Volcano, so that what is written for these schedulers is honoured by the one
-// of the local cluster.
+// of the local cluster. Those of Kubernetes' own the scheduler places itself; here
+// they only have their place in the queue.
 //
 //	Pods of a group ──gate─▶ all there? ──room─▶ can they fit? ──permit─▶ together
 //

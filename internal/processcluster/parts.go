@@ -24,6 +24,9 @@ const (
 // their parts are called.
 const NodeName = string(Node)
 
+// groups has the cluster serve PodGroups, and its scheduler place them.
+const groups = "--feature-gates=GenericWorkload=true"
+
 // arguments are those with which a part starts, each time the same.
 func (c *Cluster) arguments(part Part) []string {
 	k := c.keys
@@ -49,6 +52,8 @@ func (c *Cluster) arguments(part Part) []string {
 			"--service-account-key-file=" + k.accounts(),
 			"--service-account-signing-key-file=" + k.accounts(),
 			"--service-cluster-ip-range=" + c.plan.Services.String(),
+			groups,
+			"--runtime-config=scheduling.k8s.io/v1beta1=true",
 			// Watches never end by themselves, so a stop would wait for them.
 			"--shutdown-delay-duration=0s",
 		}
@@ -62,6 +67,7 @@ func (c *Cluster) arguments(part Part) []string {
 			"--use-service-account-credentials=true",
 			"--service-account-private-key-file=" + k.accounts(),
 			"--root-ca-file=" + k.authority(),
+			groups,
 		}, c.cfg.Controllers...)
 	case Scheduler:
 		return []string{
@@ -70,6 +76,7 @@ func (c *Cluster) arguments(part Part) []string {
 			"--authorization-kubeconfig=" + k.kubeconfig(string(Scheduler)),
 			"--secure-port=0",
 			"--leader-elect=false",
+			groups,
 		}
 	default:
 		arguments := []string{

@@ -63,6 +63,7 @@ func TestNativeGroup(t *testing.T) {
 		"All":       {"all, with nothing of what it has no words for", "{queue: q, minResources: {cpu: 7}, scheduleTimeoutSeconds: 9}", nil, `{"schedulingPolicy":{"gang":{"minCount":4}}}`, ""},
 		"Class":     {"its Pods must have its priority", "{minAvailable: 2, priorityClass: high}", nil, `{"priorityClassName":"high","schedulingPolicy":{"gang":{"minCount":2}}}`, "high"},
 		"Succeeded": {"the replacement of a worker does not wait for one that is done", "{}", []string{"master-0 Running", "worker-0 Succeeded 0", "worker-1 Failed 1"}, `{"schedulingPolicy":{"gang":{"minCount":3}}}`, ""},
+		"Before":    {"nor for those that were made before jobs were gangs", "{}", []string{"master-0 Running", "worker-0 Running"}, `{"schedulingPolicy":{"gang":{"minCount":2}}}`, ""},
 		"Few":       {"at least one is what the API asks for", "{minAvailable: 1}", []string{"worker-0 Succeeded 0", "worker-1 Succeeded 0"}, `{"schedulingPolicy":{"gang":{"minCount":1}}}`, ""},
 	}
 	for name, tc := range cases {
@@ -72,7 +73,11 @@ func TestNativeGroup(t *testing.T) {
 			g := gang{f, native, false}
 			var pods []*corev1.Pod
 			for _, description := range tc.pods {
-				pods = append(pods, podOf(t, f, job, description))
+				pod := podOf(t, g, job, description)
+				if name == "Before" {
+					pod.Spec.SchedulingGroup = nil
+				}
+				pods = append(pods, pod)
 			}
 			group := decide(g, job, pods, nil, noon).objects[0].(*unstructured.Unstructured)
 			spec, err := json.Marshal(group.Object["spec"])

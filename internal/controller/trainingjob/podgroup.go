@@ -85,10 +85,11 @@ func (g gang) groupSpec(job v1.Job, pods map[Replica]*corev1.Pod) map[string]any
 }
 
 // nativeSpec is that of Kubernetes' own group. Its scheduler forgets Pods that
-// have succeeded, so that fewer are needed beside the replacement of another.
+// have succeeded, and those that came before jobs were gangs name no group, so
+// that fewer are needed beside the replacement of another.
 func nativeSpec(job v1.Job, members int, pods map[Replica]*corev1.Pod) map[string]any {
 	for _, p := range pods {
-		if p.Status.Phase == corev1.PodSucceeded {
+		if p.Status.Phase == corev1.PodSucceeded || p.Spec.SchedulingGroup == nil {
 			members--
 		}
 	}
