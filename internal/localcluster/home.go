@@ -20,8 +20,9 @@ import (
 var ErrInUse = errors.New("the home is in use by another diwan")
 
 // layoutVersion numbers the layout of a home. A home with a greater number
-// was written by a newer diwan and is refused.
-const layoutVersion = 1
+// was written by a newer diwan and is refused. Layout 2 has the storage of etcd
+// 3.7, to which that of 3.6 is brought when it is opened, and not back.
+const layoutVersion = 2
 
 // Home is the directory that holds all state of one local cluster.
 type Home string
@@ -134,15 +135,12 @@ type layout struct {
 	Version int `json:"version"`
 }
 
-// checkLayout refuses a home of a newer diwan and marks a new one.
+// checkLayout refuses a home of a newer diwan, and marks a new one and one of an
+// older.
 func (h Home) checkLayout() error {
 	text, err := os.ReadFile(h.Path("layout.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		text, err := json.Marshal(layout{Version: layoutVersion})
-		if err != nil {
-			return err
-		}
-		return writeFile(h.Path("layout.json"), text, 0o600)
+		return h.markLayout()
 	}
 	if err != nil {
 		return fmt.Errorf("cannot read the home %s: %w", h, err)
@@ -154,7 +152,18 @@ func (h Home) checkLayout() error {
 	if have.Version > layoutVersion {
 		return fmt.Errorf("the home %s was written by a newer diwan (layout %d, this one knows %d): upgrade diwan, or choose another home with --home", h, have.Version, layoutVersion)
 	}
+	if have.Version < layoutVersion {
+		return h.markLayout()
+	}
 	return nil
+}
+
+func (h Home) markLayout() error {
+	text, err := json.Marshal(layout{Version: layoutVersion})
+	if err != nil {
+		return err
+	}
+	return writeFile(h.Path("layout.json"), text, 0o600)
 }
 
 // writeFile replaces a file in one step, so that no reader sees a part of it.

@@ -104,6 +104,22 @@ func TestHomeOfANewerDiwanIsRefused(t *testing.T) {
 	}
 }
 
+func TestHomeOfAnOlderDiwanIsMarked(t *testing.T) {
+	t.Parallel()
+	home := Home(t.TempDir())
+	if err := os.WriteFile(home.Path("layout.json"), []byte(`{"version":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := home.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Unlock() }()
+	if text, err := os.ReadFile(home.Path("layout.json")); err != nil || string(text) != `{"version":2}` {
+		t.Errorf("the home says %s, %v", text, err)
+	}
+}
+
 func TestHomeThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
