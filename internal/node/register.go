@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,36 +16,52 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
 
-// register creates the Node object, or refreshes the one of an earlier node.
+// registration is how long an API server that cannot answer is asked again.
+const registration = time.Minute
+
+// register creates the Node object, or refreshes the one of an earlier node. An
+// API server, or its storage, that is away for a moment is waited for.
 func (n *Node) register(ctx context.Context) error {
-	nodes := n.cfg.Client.CoreV1().Nodes()
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		object, err := nodes.Get(ctx, n.cfg.NodeName, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			object, err = nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.cfg.NodeName, Labels: n.labels()}}, metav1.CreateOptions{})
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, registration, true, func(ctx context.Context) (bool, error) {
+		if last = n.tryRegister(ctx); last == nil {
+			last = n.renewLease(ctx)
 		}
-		if err != nil {
-			return err
+		if apierrors.IsForbidden(last) || apierrors.IsUnauthorized(last) || apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) {
+			return false, last
 		}
-		if object.Labels == nil {
-			object.Labels = map[string]string{}
-		}
-		maps.Copy(object.Labels, n.labels())
-		object.Spec.Taints = withoutOurs(object.Spec.Taints)
-		if object, err = nodes.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
-		n.fillStatus(object, true, "")
-		_, err = nodes.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-		return err
+		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("cannot register node %s: %w", n.cfg.NodeName, err)
+		return fmt.Errorf("cannot register node %s: %w", n.cfg.NodeName, errors.Join(last, ctx.Err()))
 	}
-	return n.renewLease(ctx)
+	return nil
+}
+
+func (n *Node) tryRegister(ctx context.Context) error {
+	nodes := n.cfg.Client.CoreV1().Nodes()
+	object, err := nodes.Get(ctx, n.cfg.NodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		object, err = nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.cfg.NodeName, Labels: n.labels()}}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return err
+	}
+	if object.Labels == nil {
+		object.Labels = map[string]string{}
+	}
+	maps.Copy(object.Labels, n.labels())
+	object.Spec.Taints = withoutOurs(object.Spec.Taints)
+	if object, err = nodes.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		return err
+	}
+	n.fillStatus(object, true, "")
+	_, err = nodes.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+	return err
 }
 
 // labels are kubelet's.
