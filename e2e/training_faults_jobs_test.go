@@ -70,11 +70,6 @@ type faultyJob struct {
 	placement string // of its Pods, fields of their spec, "" for the usual
 }
 
-// inPlace reports whether the kubelet restarts the leader's container itself.
-func (j *faultyJob) inPlace() bool {
-	return j.kind != "TrainJob" && j.scope == "Replica" && j.policy == "OnFailure"
-}
-
 // newFaultyJob draws the i-th job: kinds and forms come in turn, the rest by
 // chance.
 func newFaultyJob(i int, random *rand.Rand, diary string) *faultyJob {
