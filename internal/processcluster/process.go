@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,34 +22,89 @@ import (
 // patience is how long a part may take to end after SIGTERM.
 const patience = 20 * time.Second
 
+// pause is how long a part rests that ended by itself and is started again.
+const pause = 200 * time.Millisecond
+
 // process is a part that was started.
 type process struct {
 	part Part
-	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
 	err  error
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd // the one that runs
+	over bool      // it was told to end
 }
 
 // start starts a part; what it says goes to its log.
 func (c *Cluster) start(part Part) error {
-	log, err := os.OpenFile(c.Log(part), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	cmd, err := c.run(part)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	p := &process{part: part, done: make(chan struct{})}
-	p.cmd = exec.Command(c.cfg.Program, append([]string{part.command()}, c.arguments(part)...)...)
-	p.cmd.Stdout, p.cmd.Stderr = log, log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := p.cmd.Start(); err != nil {
-		return fmt.Errorf("cannot start %s: %w", part, err)
-	}
+	p := &process{part: part, cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(p.done)
-		p.err = p.cmd.Wait()
+		p.err = c.keep(p)
 	}()
 	c.parts[part] = p
 	return nil
+}
+
+func (c *Cluster) run(part Part) (*exec.Cmd, error) {
+	log, err := os.OpenFile(c.Log(part), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.cfg.Program, append([]string{part.command()}, c.arguments(part)...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", part, err)
+	}
+	return cmd, nil
+}
+
+// keep waits for the end of a part. Kubernetes' controller manager ends when the API
+// server is away for some seconds, and its scheduler when a Pod turns out to be
+// bound elsewhere than it knows, since the answer was lost. They are started again,
+// as a kubelet does.
+func (c *Cluster) keep(p *process) error {
+	for cmd := p.cmd; ; {
+		err := cmd.Wait()
+		if p.told() || p.part != ControllerManager && p.part != Scheduler {
+			return err
+		}
+		time.Sleep(pause)
+		p.mu.Lock()
+		if !p.over {
+			cmd, err = c.run(p.part)
+			p.cmd, p.over = cmd, err != nil
+		}
+		over := p.over
+		p.mu.Unlock()
+		if over {
+			return err
+		}
+	}
+}
+
+// told reports whether the part was told to end.
+func (p *process) told() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// signal ends the part, and what would be started in its place.
+func (p *process) signal(s os.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.cmd != nil {
+		_ = p.cmd.Process.Signal(s)
+	}
 }
 
 // end asks the part to end, waits, and kills it when it does not.
@@ -58,14 +114,14 @@ func (p *process) end() error {
 		return nil
 	default:
 	}
-	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-p.done:
 		return nil
 	case <-timer.C:
-		_ = p.cmd.Process.Kill()
+		p.signal(syscall.SIGKILL)
 		<-p.done
 		return fmt.Errorf("%s did not end within %s of SIGTERM", p.part, patience)
 	}
@@ -101,7 +157,7 @@ func (c *Cluster) Kill(part Part) {
 		c.t.Fatal(err)
 	}
 	delete(c.parts, part) // its end is no failure
-	_ = p.cmd.Process.Kill()
+	p.signal(syscall.SIGKILL)
 	<-p.done
 }
 

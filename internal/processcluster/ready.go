@@ -15,9 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// until asks until ok, the parts live, and ctx lasts. Kubernetes' controller manager
-// and scheduler end when the API server does not answer for some seconds, and are
-// started again, as a kubelet does.
+// until asks until ok, the parts live, and ctx lasts.
 func (c *Cluster) until(ctx context.Context, what string, ok func() error) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -27,11 +25,7 @@ func (c *Cluster) until(ctx context.Context, what string, ok func() error) error
 			return nil
 		}
 		for _, p := range c.parts {
-			ended := p.ended()
-			if ended != nil && (p.part == ControllerManager || p.part == Scheduler) {
-				ended = c.start(p.part)
-			}
-			if ended != nil {
+			if ended := p.ended(); ended != nil {
 				return fmt.Errorf("cannot wait for %s: %w", what, ended)
 			}
 		}
