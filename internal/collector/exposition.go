@@ -58,18 +58,20 @@ func readPage(text []byte, metrics []string) (found map[string]sample, unclear [
 // noTime is the time of a sample that tells none.
 const noTime model.Time = math.MinInt64
 
-// parsePage reads the samples of a page. The parser panics at some pages that
-// are none, such as {}.
+var errNotAPage = errors.New("the page is not in Prometheus's text format")
+
+// parsePage reads the samples of a page. A page at which the parser panics, as
+// versions of it did at {}, is none.
 func parsePage(text []byte) (samples model.Vector, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			samples, err = nil, errors.New("the page is not in Prometheus's text format")
+			samples, err = nil, errNotAPage
 		}
 	}()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNotAPage, err)
 	}
 	return expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: noTime}, slices.Collect(maps.Values(families))...)
 }

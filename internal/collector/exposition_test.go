@@ -38,7 +38,7 @@ func TestReadPage(t *testing.T) {
 		"CutShort":  {reason: "A number that was cut is none.", page: "accuracy 1\nloss 0.12", err: "line 2"},
 		"Malformed": {reason: "The error says where.", page: "accuracy 1\nloss is low\n", err: "line 2"},
 		"HTML":      {reason: "An error page of a server is no page of metrics.", page: "<!DOCTYPE html>\n<html>", err: "line 1"},
-		"Braces":    {reason: "A page that the parser panics at is no page.", page: "{}", err: "not in Prometheus's text format"},
+		"Braces":    {reason: "A page at which the parser has panicked is no page.", page: "{}", err: "not in Prometheus's text format"},
 		"Twice":     {reason: "Of a series that comes twice, against the rules, the first counts.", page: "loss 1\nloss 2\n", want: map[string]sample{"loss": {value: "1"}}},
 	}
 	for name, tc := range tests {
