@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Announcer tells who listens that a trial has reported something.
+// Announcer notifies listeners that a trial has reported something.
 type Announcer interface {
 	// Listen has f called after points of a trial were stored, until stop is
 	// called. f must return soon, and may be called by several goroutines at
@@ -16,8 +16,8 @@ type Announcer interface {
 }
 
 // Announced is a Store that is an [Announcer] of what is appended through it.
-// Others may append to the same database; whoever must know of all looks now
-// and then, and listens to know sooner.
+// Others may append to the same database; to see everything, poll, and listen
+// to be faster.
 type Announced struct {
 	Store
 

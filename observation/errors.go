@@ -12,12 +12,17 @@ var (
 	ErrClosed = errors.New("observation store is closed")
 
 	// ErrFull is wrapped by the errors of a store that has no space left. What
-	// was stored stays readable; appending goes on once there is space.
+	// was stored stays readable; appending works again once there is space.
 	ErrFull = errors.New("no space left for observations")
 
-	// ErrCorrupt is wrapped by the errors of a store whose file is damaged or
+	// ErrCorrupt is wrapped by the errors of a store whose file is corrupt or
 	// is not a store. A store never replaces such a file by itself.
 	ErrCorrupt = errors.New("observation store is damaged")
+
+	// ErrUnavailable is wrapped by the error of opening a store whose server does
+	// not answer now and may do later: it starts or stops, nothing listens at its
+	// address, or it has no connection to spare.
+	ErrUnavailable = errors.New("observation store is unavailable")
 
 	// ErrNewer is wrapped by the error of opening a store that a later version
 	// of this program wrote.

@@ -23,7 +23,7 @@ func (t Trial) String() string { return t.Namespace + "/" + t.Name }
 // zero bytes.
 type Point struct {
 	// Time is when the value was reported, in the years 0 to 9999. Stores keep
-	// it to the nanosecond and return it in UTC.
+	// nanoseconds and return it in UTC.
 	Time time.Time
 	// Metric is the metric's name, not empty.
 	Metric string
@@ -35,8 +35,8 @@ type Point struct {
 type Batch struct {
 	// Source names the source within its trial: not empty, at most 2,000 bytes.
 	Source string
-	// From is the offset of the first byte that this batch covers, To that of
-	// the first byte after it: 0 ≤ From ≤ To.
+	// From is the offset of the first byte of this batch, To the offset after
+	// its last byte: 0 ≤ From ≤ To.
 	From, To int64
 	// Points are the points of those bytes, in the order in which they came.
 	// There may be none.
@@ -62,25 +62,23 @@ func (q Query) Selects(p Point) bool {
 		(q.End.IsZero() || !p.Time.After(q.End))
 }
 
-// Store keeps the points of trials. Its methods may be called by several
-// goroutines at once. What a method has returned nil for is durable: it
-// survives the end of the process and, where the store is on disk, of power.
+// Store stores the points of trials. Its methods are safe for concurrent use.
+// When a method has returned nil, its change is durable: it survives the end
+// of the process and, if the store is on disk, a power loss.
 type Store interface {
-	// Append stores a batch and moves its source's offset from b.From to b.To.
-	// Either both happen or neither. The error is an [*OffsetError] when the
-	// source's offset is not b.From; then nothing was stored, and the caller
-	// goes on from OffsetError.Have. After an error of the context, or
-	// ErrClosed, the batch may still be stored: Offset tells. After any other
-	// error it is not.
+	// Append atomically stores a batch and advances its source's offset from
+	// b.From to b.To. The error is an [*OffsetError] if the source's offset is
+	// not b.From; then nothing was stored, and the caller resumes from
+	// OffsetError.Have. After a context error, or ErrClosed, the batch may
+	// have been stored: check Offset. After any other error it was not.
 	Append(ctx context.Context, t Trial, b Batch) error
 
 	// Offset returns the offset up to which a source is stored, 0 for a source
 	// that is not known.
 	Offset(ctx context.Context, t Trial, source string) (int64, error)
 
-	// Points returns the selected points of a trial in order of their time,
-	// and those of one time in the order in which they arrived. A trial that
-	// is not known has none.
+	// Points returns the selected points of a trial ordered by time, and for
+	// equal times by arrival. An unknown trial has none.
 	Points(ctx context.Context, t Trial, q Query) ([]Point, error)
 
 	// DeleteSource forgets the points and the offset of one source, such as an
@@ -97,12 +95,11 @@ type Store interface {
 	Close() error
 }
 
-// maxName and maxSource bound the bytes of a trial's namespace and name, and of
-// a source's name: databases bound what an index holds.
+// maxName and maxSource limit the bytes of a trial's namespace and name, and of
+// a source's name: databases limit the size of index entries.
 const maxName, maxSource = 255, 2000
 
-// Check returns what is wrong with the name of a trial that points are to be
-// stored of, or nil.
+// Check validates the name of a trial for storing points.
 func (t Trial) Check() error {
 	switch {
 	case len(t.Namespace) > maxName || len(t.Name) > maxName:
@@ -113,17 +110,17 @@ func (t Trial) Check() error {
 	return nil
 }
 
-// Check returns what is wrong with a batch whatever its store holds, or nil.
+// Check validates a batch, independent of the store's content.
 func (b Batch) Check() error {
 	switch {
 	case b.Source == "":
-		return errors.New("batch names no source")
+		return errors.New("batch has no source")
 	case len(b.Source) > maxSource:
 		return fmt.Errorf("source %.80q… is longer than %d bytes", b.Source, maxSource)
 	case b.From < 0 || b.To < b.From:
 		return fmt.Errorf("batch covers bytes %d to %d: want 0 ≤ from ≤ to", b.From, b.To)
 	case b.From == b.To && len(b.Points) > 0:
-		return fmt.Errorf("batch has %d points from no bytes, so that they could be stored twice", len(b.Points))
+		return fmt.Errorf("batch has %d points from no bytes, which could be stored twice", len(b.Points))
 	}
 	if !isText(b.Source) {
 		return fmt.Errorf("source %q: %w", b.Source, errText)
@@ -145,12 +142,12 @@ func (p Point) check() error {
 	case !isText(p.Metric) || !isText(p.Value):
 		return errText
 	case year < 0 || year > 9999:
-		return fmt.Errorf("its time is in the year %d: want 0 to 9999", year)
+		return fmt.Errorf("its time is in year %d: want 0 to 9999", year)
 	}
 	return nil
 }
 
-// isText reports whether every database can keep s as text.
+// isText reports whether every database can store s as text.
 func isText(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }

@@ -21,8 +21,8 @@ type Summary struct {
 // of a metric must be in the order of their arrival or in that of
 // [Store.Points].
 //
-// The rule is Katib's, but for values that are "NaN": they count for Latest
-// alone, while in Katib one that comes first stays Min and Max for ever.
+// The rule is Katib's, except for "NaN" values: they count only for Latest,
+// while in Katib one that comes first stays Min and Max forever.
 func Summarize(points []Point) map[string]Summary {
 	running := map[string]*summarizer{}
 	for _, p := range points {

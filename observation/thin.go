@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Thin keeps, of each metric, only the points that its summary needs: one with
-// the least value, one with the greatest, and the latest, which may be the
-// same. They stay in their order. To [Summarize], the points before and after,
-// together with any others, come to the same numbers. It may change the points.
+// Thin keeps, for each metric, only the points that its summary needs: one with
+// the minimum, one with the maximum, and the latest, which may be the same.
+// They stay in order. [Summarize] returns the same numbers for the points
+// before and after, together with any others. It may modify the points.
 func Thin(points []Point) []Point {
 	needed := map[string]*extremes{}
 	for i, p := range points {

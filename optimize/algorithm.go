@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
 // Algorithm is a sampler that can be asked for by name.
@@ -25,13 +29,13 @@ type Budget struct {
 	MaxTrials, Parallel int
 }
 
-// Problem is what an algorithm is to search.
+// Problem is the problem that an algorithm searches.
 type Problem struct {
 	Space *Space
 	// Seed is used where the settings have no random_state.
 	Seed uint64
-	// Budget is what is known of how long the search is to be. It may differ
-	// when the search goes on after an interruption.
+	// Budget is the search's budget, as far as known. It may change when the
+	// search resumes after an interruption.
 	Budget Budget
 }
 
@@ -51,7 +55,7 @@ func Known() []Algorithm {
 
 // New returns the sampler of an algorithm for one problem.
 //
-//   - random. Setting random_state, a whole number from 0.
+//   - random. Setting random_state, an integer from 0.
 //
 //   - grid. Each double needs a step. Without the setting random_state it goes
 //     in the order of [NewGrid], with it in that of [NewShuffledGrid].
@@ -69,9 +73,9 @@ func Known() []Algorithm {
 //   - multivariate-tpe. Settings random_state, n_startup_trials (10) and
 //     n_ei_candidates (24), from 0.
 //
-//   - cmaes, for at least two doubles or ints. Settings random_state; sigma, of
-//     the range of a parameter (1/6); restart_strategy none, ipop (the default)
-//     or bipop; and beyond Katib's, popsize, separable, with_margin and
+//   - cmaes, for at least one parameter that is not categorical. Settings
+//     random_state; sigma, of the range of a parameter (1/6, which is also what 0
+//     means); restart_strategy none or None, ipop (the default) or bipop; and beyond Katib's, popsize, separable, with_margin and
 //     surrogate: see [CMAESConfig].
 //
 //   - pbt. Settings suggestion_trial_dir, n_population, from 5, and
@@ -112,34 +116,53 @@ func Known() []Algorithm {
 //
 // An error wraps [ErrUnknown] where the name is the cause.
 func New(name string, values map[string]string, p Problem) (Sampler, error) {
-	m, err := find(name)
-	if err != nil {
+	sampler, wrong, err := build(name, values, p)
+	if err := errors.Join(wrong, err); err != nil {
 		return nil, err
 	}
-	if err := m.checkNames(name, values); err != nil {
-		return nil, err
-	}
-	s := &settings{values: values}
-	p.Seed = s.seed(p.Seed)
-	sampler, err := m.build(s, p)
-	if err := errors.Join(s.err(), err); err != nil {
-		return nil, fmt.Errorf("algorithm %s: %w", name, err)
-	}
-	return sampler, nil
+	return made{sampler, name, maps.Clone(values), p.Seed, p.Budget}, nil
 }
 
-// CheckSettings returns what would keep an algorithm from searching a problem
-// with some settings, its budget included, or nil. The rules are Katib's.
+// build creates a sampler. Of the errors, wrong is about the name and the
+// settings, and err about the rest.
+func build(name string, values map[string]string, p Problem) (sampler Sampler, wrong, err error) {
+	m, err := find(name)
+	if err != nil {
+		return nil, err, nil
+	}
+	if err := m.checkNames(name, values); err != nil {
+		return nil, err, nil
+	}
+	s := settings.New(values)
+	p.Seed = s.Seed(randomState, p.Seed)
+	if sampler, err = m.build(s, p); err == nil {
+		err = p.Space.check()
+	}
+	if err != nil {
+		err = fmt.Errorf("algorithm %s: %w", name, err)
+	}
+	if wrong = s.Err(); wrong != nil {
+		wrong = fmt.Errorf("algorithm %s: %w", name, wrong)
+	}
+	return sampler, wrong, err
+}
+
+// CheckSettings checks that an algorithm can search a problem with some
+// settings and its budget. The rules are Katib's. For a problem without a
+// space only the name and the settings are checked.
 func CheckSettings(name string, values map[string]string, p Problem) error {
-	if _, err := New(name, values, p); err != nil {
+	_, wrong, err := build(name, values, p)
+	if p.Space == nil {
+		return wrong
+	}
+	if err := errors.Join(wrong, err); err != nil {
 		return err
 	}
 	m, err := find(name)
 	if err != nil || m.check == nil {
 		return err
 	}
-	s := &settings{values: values}
-	if err := errors.Join(m.check(s, p), s.err()); err != nil {
+	if err := m.check(p); err != nil {
 		return fmt.Errorf("algorithm %s: %w", name, err)
 	}
 	return nil
@@ -151,12 +174,20 @@ type maker struct {
 	open     bool // it takes any other setting too
 	// build makes the sampler. Settings that are wrong are noted in s, other
 	// problems returned.
-	build func(s *settings, p Problem) (Sampler, error)
+	build func(s *settings.Reader, p Problem) (Sampler, error)
 	// check returns what build does not, about the budget; nil for nothing.
-	check func(s *settings, p Problem) error
+	check func(p Problem) error
 }
 
 const randomState = "random_state"
+
+// The greatest numbers of what takes memory and time with each suggestion.
+const (
+	mostCandidates = 100_000
+	mostPopulation = 10_000
+	mostHidden     = 1_000
+	mostLessons    = 100_000
+)
 
 func makers() map[string]maker {
 	return map[string]maker{
@@ -197,4 +228,43 @@ func (m maker) checkNames(name string, values map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// ForAlgorithm returns the parameters of a space as an algorithm with some
+// settings takes them, which are not always quite what the user declared: Katib
+// ignores the range of the parameter that is a resource, and its examples have
+// one of a single value there. Where that parameter is a double or int whose
+// range is a single value or does not contain r_l, the range is extended so that
+// it reaches from r_min, or 1, to r_l. Settings that are wrong change nothing;
+// New says so.
+func ForAlgorithm(name string, values map[string]string, parameters []Parameter) []Parameter {
+	if m, err := find(name); err != nil || !slices.Contains(m.settings, "r_l") {
+		return parameters
+	}
+	number := func(setting string, byDefault float64) float64 {
+		v, err := strconv.ParseFloat(strings.TrimSpace(values[setting]), 64)
+		if err != nil || !(v > 0) || v > maxInt {
+			return byDefault
+		}
+		return v
+	}
+	most := number("r_l", 0)
+	i := slices.IndexFunc(parameters, func(p Parameter) bool { return p.Name == values["resource_name"] })
+	if i < 0 || most == 0 || (parameters[i].Kind != KindInt && parameters[i].Kind != KindDouble) {
+		return parameters
+	}
+	parameters = slices.Clone(parameters)
+	p := &parameters[i]
+	if p.Min < p.Max && p.Min <= most && p.Max >= most {
+		return parameters
+	}
+	least := number("r_min", math.Min(1, most))
+	if p.Kind == KindInt {
+		most, least = math.Floor(most), math.Floor(least)
+	}
+	p.Min, p.Max = math.Min(p.Min, least), math.Max(most, p.Max)
+	if p.Distribution == Normal || p.Distribution == LogNormal {
+		p.Distribution = Uniform // the range was its mean and deviation
+	}
+	return parameters
 }

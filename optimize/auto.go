@@ -8,13 +8,14 @@ import (
 	"maps"
 
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// AutoConfig says when [NewAuto] chooses which sampler.
+// AutoConfig configures which sampler [NewAuto] chooses.
 type AutoConfig struct {
-	// Modelled is how many suggestions may come before those of a Gaussian
-	// process end, from 0; beyond that one would take longer than many a trial,
-	// and the cheaper samplers have enough results to learn from.
+	// Modelled is the number of suggestions after which the Gaussian process is
+	// no longer used, from 0; beyond that it would take longer than many
+	// trials, and the cheaper samplers have enough results to learn from.
 	Modelled int
 	// Parameters is how many parameters a Gaussian process searches, from 0:
 	// among more, too few results say too little about each.
@@ -22,8 +23,8 @@ type AutoConfig struct {
 	// Objectives is how many objectives a Gaussian process searches for the
 	// hypervolume, whose cost grows quickly with them.
 	Objectives int
-	// Memory, from 0 to below 1, is what a sampler's past is worth with each
-	// further suggestion of its own: 0.95 remembers about twenty.
+	// Memory, from 0 to below 1, is the discount of a sampler's past with
+	// each of its suggestions: 0.95 remembers about twenty.
 	Memory float64
 }
 
@@ -47,8 +48,8 @@ func (c AutoConfig) check() error {
 	return nil
 }
 
-// NewAuto returns the sampler that chooses another for each suggestion, by the
-// space, the budget and what is known so far.
+// NewAuto returns the sampler that chooses another for each suggestion, based
+// on the space, the budget and the results so far.
 //
 // One objective is searched by a Gaussian process, CMA-ES and multivariate TPE
 // in turns, which learn from each other's results: a Gaussian process where
@@ -59,10 +60,13 @@ func (c AutoConfig) check() error {
 //
 // Several objectives are searched by a Gaussian process, many by NSGA-II.
 //
-// The label "sampler" of a point says which it was.
+// The label "sampler" of a point names it.
 func NewAuto(space *Space, seed uint64, budget Budget, c AutoConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("cannot make automatic sampler: %w", err)
+		return nil, fmt.Errorf("cannot create automatic sampler: %w", err)
 	}
 	a := &auto{config: c, seed: seed}
 	for _, m := range []struct {
@@ -80,7 +84,7 @@ func NewAuto(space *Space, seed uint64, budget Budget, c AutoConfig) (Sampler, e
 		}
 		sampler, err := m.make()
 		if err != nil {
-			return nil, fmt.Errorf("cannot make automatic sampler: %w", err)
+			return nil, fmt.Errorf("cannot create automatic sampler: %w", err)
 		}
 		*m.into = sampler
 	}
@@ -88,10 +92,20 @@ func NewAuto(space *Space, seed uint64, budget Budget, c AutoConfig) (Sampler, e
 	return a, nil
 }
 
+// countNumbers returns how many parameters are double or int.
+func countNumbers(s *Space) (n int) {
+	for i := range s.axes {
+		if kind := s.axes[i].Kind; kind == KindDouble || kind == KindInt {
+			n++
+		}
+	}
+	return n
+}
+
 // mustAuto returns the automatic sampler, whose default configuration suits
 // every space.
-func mustAuto(space *Space, seed uint64, budget Budget) Sampler {
-	sampler, err := NewAuto(space, seed, budget, DefaultAutoConfig())
+func mustAuto(p Problem) Sampler {
+	sampler, err := New("auto", nil, p)
 	if err != nil {
 		panic(fmt.Sprintf("optimize: %v", err))
 	}
@@ -209,7 +223,7 @@ func (a *auto) successes(h *History) map[string]successes {
 func autoAlgorithm() maker {
 	return maker{
 		settings: []string{randomState},
-		build: func(_ *settings, p Problem) (Sampler, error) {
+		build: func(_ *settings.Reader, p Problem) (Sampler, error) {
 			return NewAuto(p.Space, p.Seed, p.Budget, DefaultAutoConfig())
 		},
 	}

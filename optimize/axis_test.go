@@ -136,23 +136,3 @@ func TestRank(t *testing.T) {
 		seen[p.key()] = true
 	}
 }
-
-func TestPermutation(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		size := rapid.Uint64Range(1, 3000).Draw(rt, "size")
-		p := newPermutation(size, rapid.Uint64().Draw(rt, "seed"))
-		seen := make([]bool, size)
-		for n := range size {
-			m := p.at(n)
-			if m >= size || seen[m] {
-				rt.Fatalf("at(%d) = %d of %d, seen before", n, m, size)
-			}
-			seen[m] = true
-		}
-	})
-	huge := newPermutation(1<<63, 1)
-	if m := huge.at(1<<63 - 1); m >= 1<<63 {
-		t.Errorf("at(2^63-1) = %d of 2^63", m)
-	}
-}

@@ -10,9 +10,10 @@ import (
 
 	"diwan.dev/diwan/optimize/internal/bayes"
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// Acquisition says by what a Gaussian process chooses the next point.
+// Acquisition is the acquisition function of a Gaussian process.
 type Acquisition string
 
 // The acquisition functions, named as in scikit-optimize.
@@ -26,8 +27,8 @@ const (
 	PI Acquisition = "PI"
 	// LCB is the lower confidence bound, 1.96 deviations below the mean.
 	LCB Acquisition = "LCB"
-	// Hedge takes one of these, the more often the better the points were that
-	// it chose before. The label "acquisition" of a point says which it was.
+	// Hedge alternates between these, favoring those that chose better points
+	// before. The label "acquisition" of a point names the function.
 	Hedge Acquisition = "gp_hedge"
 )
 
@@ -47,10 +48,10 @@ type GPConfig struct {
 	// Climb improves the best candidates by gradient. Without it a suggestion
 	// takes less time and is worse.
 	Climb bool
-	// Local makes every other suggestion one that minimises a model of the
-	// neighbourhood of the best point alone, where there are enough points
-	// for one. This gains many digits on smooth objectives. It is for one
-	// objective without constraints on outcomes.
+	// Local makes every other suggestion minimize a model of only the
+	// neighborhood of the best point, if there are enough points for one.
+	// This gains many digits on smooth objectives. It is for one objective
+	// without constraints on outcomes.
 	Local bool
 	// MaxObservations is how many results a model uses at most, from 20. The
 	// time for a suggestion grows with their square. Beyond it, the best half
@@ -94,19 +95,14 @@ func (c GPConfig) validate() error {
 // the model. Pending points count as points with the result that is expected of
 // them, failed ones as points with the worst result so far.
 func NewGP(space *Space, seed uint64, c GPConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("cannot make Gaussian process sampler: %w", err)
+		return nil, fmt.Errorf("cannot create Gaussian process sampler: %w", err)
 	}
 	g := &gaussian{config: c, seed: seed, start: initialDesign(space, seed), search: newBayes(space, c)}
 	return g, nil
-}
-
-// initialDesign returns the sampler of the points that come before a model.
-func initialDesign(space *Space, seed uint64) Sampler {
-	if start, err := NewSobol(space, seed); err == nil {
-		return start
-	}
-	return NewRandom(seed) // more parameters than a Sobol sequence covers
 }
 
 type gaussian struct {
@@ -125,7 +121,7 @@ func newBayes(space *Space, c GPConfig) *bayes.Search {
 	return bayes.New(dimensions(space), engine)
 }
 
-// dimensions returns what a model needs to know of the parameters.
+// dimensions describes the parameters for a model.
 func dimensions(space *Space) []bayes.Dimension {
 	dimensions := make([]bayes.Dimension, space.Len())
 	for i := range dimensions {
@@ -141,8 +137,8 @@ func (g *gaussian) Sample(ctx context.Context, h *History) (Point, error) {
 	return g.sample(ctx, h, func(d bayes.Data, q bayes.Query) [][]float64 { return g.search.Propose(d, q) })
 }
 
-// sample returns the next point of the initial design, or the first that is new
-// of what a model proposes.
+// sample returns the next point of the initial design, or the first new one of
+// a model's proposals.
 func (g *gaussian) sample(ctx context.Context, h *History, propose func(bayes.Data, bayes.Query) [][]float64) (Point, error) {
 	if err := ctx.Err(); err != nil {
 		return Point{}, err
@@ -216,3 +212,65 @@ func medianLosses(h *History) []float64 {
 	}
 	return medians
 }
+
+// acquisitionLabel names the acquisition function of a suggestion.
+const acquisitionLabel = "acquisition"
+
+// ruleNames are the acquisition functions by rule.
+var ruleNames = []Acquisition{bayes.ExpectedImprovement: LogEI, bayes.ImprovementProbability: PI, bayes.ConfidenceBound: LCB}
+
+// rule returns the acquisition function for the next point, and the point's
+// labels.
+func (g *gaussian) rule(h *History, numbers *random.Stream) (bayes.Rule, map[string]string) {
+	ruleOf := func(a Acquisition) bayes.Rule { return bayes.Rule(slices.Index(ruleNames, a)) }
+	if g.config.Acquisition != Hedge {
+		return ruleOf(g.config.Acquisition), nil
+	}
+	var past []bayes.Choice
+	for _, t := range h.trials {
+		if label := t.Point.Labels()[acquisitionLabel]; label != "" && t.State == Complete {
+			past = append(past, bayes.Choice{Rule: ruleOf(Acquisition(label)), Loss: h.Direction().loss(t.Value())})
+		}
+	}
+	rule := bayes.Hedge(past, numbers.Float())
+	return rule, map[string]string{acquisitionLabel: string(ruleNames[rule])}
+}
+
+// bayesianAlgorithm is Katib's bayesianoptimization, which is scikit-optimize's
+// Optimizer:
+//
+//   - base_estimator: GP (the default), RF, ET or GBRT;
+//   - n_initial_points: 10;
+//   - acq_func: LogEI (the default), EI, PI, LCB, gp_hedge, and EIps and PIps,
+//     which are EI and PI because what a trial takes is not known;
+//   - acq_optimizer: auto or lbfgs, which climb where there is a gradient, or
+//     sampling, which compares candidates alone;
+//   - random_state.
+func bayesianAlgorithm() maker {
+	return maker{
+		settings: []string{"base_estimator", "n_initial_points", "acq_func", "acq_optimizer", randomState},
+		build: func(s *settings.Reader, p Problem) (Sampler, error) {
+			c := DefaultGPConfig()
+			c.InitialPoints = s.Int("n_initial_points", c.InitialPoints, settings.NotNegative)
+			c.Acquisition = acquisitions[s.Choice("acq_func", "LogEI", "EI", "PI", "LCB", "gp_hedge", "EIps", "PIps")]
+			c.Climb = s.Choice("acq_optimizer", "auto", "lbfgs", "sampling") != "sampling"
+			estimator := s.Choice("base_estimator", "GP", "RF", "ET", "GBRT")
+			if err := s.Err(); err != nil {
+				return nil, nil
+			}
+			if estimator == "GP" {
+				return NewGP(p.Space, p.Seed, c)
+			}
+			trees := DefaultForestConfig()
+			trees.InitialPoints, trees.Acquisition, trees.Kind = c.InitialPoints, c.Acquisition, estimators[estimator]
+			return NewForest(p.Space, p.Seed, trees)
+		},
+	}
+}
+
+var (
+	acquisitions = map[string]Acquisition{
+		"LogEI": LogEI, "EI": LogEI, "EIps": LogEI, "PI": PI, "PIps": PI, "LCB": LCB, "gp_hedge": Hedge,
+	}
+	estimators = map[string]ForestKind{"RF": RandomForest, "ET": ExtraTrees, "GBRT": GradientBoosting}
+)

@@ -55,6 +55,9 @@ func DefaultForestConfig() ForestConfig {
 // configuration", 2011). It suits objectives that jump, and many categorical
 // parameters.
 func NewForest(space *Space, seed uint64, c ForestConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	gp := DefaultGPConfig()
 	gp.InitialPoints, gp.Acquisition, gp.Candidates = c.InitialPoints, c.Acquisition, c.Candidates
 	err := gp.validate()
@@ -65,7 +68,7 @@ func NewForest(space *Space, seed uint64, c ForestConfig) (Sampler, error) {
 		err = fmt.Errorf("field Trees is %d: want a number from 1", c.Trees)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot make forest sampler: %w", err)
+		return nil, fmt.Errorf("cannot create forest sampler: %w", err)
 	}
 	model := forest.DefaultConfig(forests[c.Kind])
 	model.Trees = c.Trees

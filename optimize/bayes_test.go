@@ -220,7 +220,7 @@ func TestBayesianSettings(t *testing.T) {
 	for _, tc := range []struct{ name, value, want string }{
 		{"base_estimator", "GP", ""}, {"base_estimator", "RF", ""}, {"base_estimator", "ET", ""}, {"base_estimator", "GBRT", ""},
 		{"base_estimator", "SVM", `base_estimator is "SVM": want one of GP, RF, ET, GBRT`},
-		{"n_initial_points", "0", ""}, {"n_initial_points", "-1", `n_initial_points is "-1": want a whole number from 0`},
+		{"n_initial_points", "0", ""}, {"n_initial_points", "-1", `n_initial_points is "-1": want an integer from 0`},
 		{"acq_func", "gp_hedge", ""}, {"acq_func", "LCB", ""}, {"acq_func", "EI", ""}, {"acq_func", "PI", ""}, {"acq_func", "EIps", ""}, {"acq_func", "PIps", ""},
 		{"acq_func", "UCB", `acq_func is "UCB"`},
 		{"acq_optimizer", "auto", ""}, {"acq_optimizer", "sampling", ""}, {"acq_optimizer", "lbfgs", ""}, {"acq_optimizer", "adam", `acq_optimizer is "adam"`},

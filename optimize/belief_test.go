@@ -95,7 +95,7 @@ func TestPrior(t *testing.T) {
 			}
 			t.Logf("after 10: %.2g with a good belief, %.2g without", right, without)
 			if !slices.Contains(models, name) {
-				return // others draw from the belief for ever, or go from where it begins in small steps
+				return // others draw from the belief forever, or go from where it begins in small steps
 			}
 			wrong, random := bestOf(t, name, believed(0.45, 0.5), 60, nothing), bestOf(t, "random", believed(0.45, 0.5), 60, nothing)
 			if wrong > 0.8*random {

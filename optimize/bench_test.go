@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkSample measures one suggestion in a space of twenty parameters,
-// half of them whole numbers, after so many others.
+// half of them integers, after so many others.
 func BenchmarkSample(b *testing.B) {
 	var parameters []optimize.Parameter
 	for i := range 10 {

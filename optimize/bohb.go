@@ -7,20 +7,21 @@ import (
 	"fmt"
 
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
 // BOHBConfig configures [NewBOHB].
 type BOHBConfig struct {
-	// FidelityConfig is that of the brackets, which are Hyperband's. Its
+	// FidelityConfig configures the brackets, which are Hyperband's. Its
 	// Configurations are not used: they come from the model.
 	FidelityConfig
 	// RandomFraction, from 0 to 1, is how likely a configuration is random, so
 	// that the search is never much slower than Hyperband's. It is a third in
 	// the paper.
 	RandomFraction float64
-	// Model says how configurations are suggested. The default is that of
-	// multivariate-tpe with the paper's part of good ones, 15 %, and number of
-	// candidates, 64. Its Startup is not used: see MinPoints.
+	// Model configures how configurations are suggested. The default is
+	// multivariate-tpe's with the paper's fraction of good ones, 15 %, and
+	// number of candidates, 64. Its Startup is not used: see MinPoints.
 	Model TPEConfig
 }
 
@@ -71,14 +72,14 @@ func (s bohb) Sample(ctx context.Context, h *History) (Point, error) {
 func bohbAlgorithm() maker {
 	return maker{
 		settings: append(fidelitySettings(), "min_points_in_model", "random_fraction", "top_n_percent", "num_samples", randomState),
-		build: func(s *settings, p Problem) (Sampler, error) {
+		build: func(s *settings.Reader, p Problem) (Sampler, error) {
 			c := DefaultBOHBConfig()
-			s.fidelity(&c.FidelityConfig)
-			c.MinPoints = s.int("min_points_in_model", 0, atLeast(1))
-			c.RandomFraction = s.float("random_fraction", c.RandomFraction, unitInterval)
-			c.Model.Gamma = s.float("top_n_percent", 100*c.Model.Gamma, percent) / 100
-			c.Model.Candidates = s.int("num_samples", c.Model.Candidates, atLeast(1))
-			if s.err() != nil {
+			readFidelity(s, &c.FidelityConfig)
+			c.MinPoints = s.Int("min_points_in_model", 0, settings.AtLeast(1))
+			c.RandomFraction = s.Float("random_fraction", c.RandomFraction, settings.UnitInterval)
+			c.Model.Gamma = s.Float("top_n_percent", 100*c.Model.Gamma, percent) / 100
+			c.Model.Candidates = s.Int("num_samples", c.Model.Candidates, settings.UpTo(1, mostCandidates))
+			if s.Err() != nil {
 				return nil, nil // s says why
 			}
 			return NewBOHB(p.Space, p.Seed, c)
@@ -86,4 +87,4 @@ func bohbAlgorithm() maker {
 	}
 }
 
-var percent = within{func(v float64) bool { return v > 0 && v < 100 }, "between 0 and 100"}
+var percent = settings.Range{Holds: func(v float64) bool { return v > 0 && v < 100 }, Text: "between 0 and 100"}

@@ -94,7 +94,7 @@ func TestBOHBSettings(t *testing.T) {
 	t.Parallel()
 	space := mustSpace(t, optimize.Double("x", 0, 1), optimize.Int("epochs", 1, 9))
 	for setting, want := range map[string]string{
-		"min_points_in_model=0": `min_points_in_model is "0": want a whole number from 1`,
+		"min_points_in_model=0": `min_points_in_model is "0": want an integer from 1`,
 		"min_points_in_model=5": "",
 		"random_fraction=1.5":   `random_fraction is "1.5": want a number from 0 to 1`,
 		"random_fraction=0":     "",

@@ -3,18 +3,24 @@
 package optimize
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"sync"
 
 	"diwan.dev/diwan/optimize/internal/cma"
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// CMAESConfig says how [NewCMAES] searches. Lengths are in the unit cube, where
-// each parameter's distribution is uniform and 1 is its whole range.
+// CMAESConfig configures [NewCMAES]. Lengths are in the unit cube, where each
+// parameter's distribution is uniform and 1 is its whole range.
 type CMAESConfig struct {
-	// Sigma is the standard deviation that the search begins with, from above 0
-	// to 1. Bounds are then three of them from the middle.
+	// Sigma is the standard deviation that the search begins with, greater than
+	// 0. The default, 1/6, puts the bounds three of them from the middle. From 1
+	// on the first points are spread evenly; more than 1 counts as 1.
 	Sigma float64
 	// Start is the point that the search begins around; the zero Point is the
 	// middle of each parameter's distribution.
@@ -22,15 +28,15 @@ type CMAESConfig struct {
 	// Population is the number of points of a generation, from 2; 0 is
 	// 4 + ⌊3 ln n⌋ for n numbers.
 	Population int
-	// Restart says what follows once points no longer differ in a way that
-	// matters: "ipop" begins anew with twice the population, "bipop" does so in
-	// turn with small ones, "none" goes on.
+	// Restart is what to do after convergence: "ipop" starts over with twice
+	// the population, "bipop" alternates this with small ones, "none"
+	// continues.
 	Restart string
-	// Separable keeps the covariance diagonal: n numbers to learn and not n²/2,
-	// which is faster where parameters do not interact. Spaces of more than a
-	// hundred numbers have it anyhow.
+	// Separable keeps the covariance diagonal: n numbers to learn instead of
+	// n²/2, which is faster if parameters do not interact. It is always on in
+	// spaces with more than a hundred numbers.
 	Separable bool
-	// Margin keeps the neighbours of a whole number's value within reach.
+	// Margin keeps the neighbors of an integer's value within reach.
 	Margin bool
 	// Surrogate saves evaluations by a quadratic model of the last ones.
 	Surrogate bool
@@ -47,8 +53,8 @@ const mostCorrelated = 100
 
 func (c CMAESConfig) check(space *Space) error {
 	switch {
-	case !(c.Sigma > 0 && c.Sigma <= 1):
-		return fmt.Errorf("sigma is %v: want from above 0 to 1", c.Sigma)
+	case !(c.Sigma > 0):
+		return fmt.Errorf("sigma is %v: want a number greater than 0", c.Sigma)
 	case c.Population < 0 || c.Population == 1:
 		return fmt.Errorf("population is %d: want from 2, or 0", c.Population)
 	case !slices.Contains(restarts(), c.Restart):
@@ -68,7 +74,7 @@ func restarts() []string { return []string{"none", "ipop", "bipop"} }
 // ones are, and how parameters depend on each other. It suits numbers, in
 // searches of more than some ten trials for each.
 //
-// It has active updates, restarts, a margin for whole numbers (R. Hamano et
+// It has active updates, restarts, a margin for integers (R. Hamano et
 // al., arXiv:2205.13482), and a surrogate (N. Hansen, "A global surrogate
 // assisted CMA-ES", 2019), which is what makes it good at a hundred trials.
 // Known results give the first distribution its place and shape (M. Nomura et
@@ -83,6 +89,9 @@ func restarts() []string { return []string{"none", "ipop", "bipop"} }
 // objective. Violated constraints on outcomes make a trial worse than any that
 // violates them less; a failed trial is worse than any that did not fail.
 func NewCMAES(space *Space, seed uint64, c CMAESConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	if err := c.check(space); err != nil {
 		return nil, err
 	}
@@ -93,10 +102,118 @@ func NewCMAES(space *Space, seed uint64, c CMAESConfig) (Sampler, error) {
 		case a.parent < 0 && a.Kind != KindCategorical:
 			s.numbers = append(s.numbers, i)
 		default:
-			s.others = append(s.others, i)
+			other := cma.Coordinate{Index: i}
+			if a.Kind == KindCategorical {
+				other.Categories = int(a.count)
+			}
+			s.others = append(s.others, other)
 		}
 	}
 	return s, nil
+}
+
+type cmaes struct {
+	space   *Space
+	seed    uint64
+	config  CMAESConfig
+	numbers []int            // axes that the strategy searches
+	others  []cma.Coordinate // axes that the companion draws
+
+	mu        sync.Mutex
+	history   *History // that the rest was made from
+	told      int
+	known     int
+	companion *cma.Companion
+	timeline  *cma.Timeline
+}
+
+func (s *cmaes) Sample(ctx context.Context, h *History) (Point, error) {
+	if len(h.directions) > 1 {
+		return Point{}, fmt.Errorf("cannot sample: cmaes supports one objective, but the search has %d", len(h.directions))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.follow(ctx, h); err != nil {
+		return Point{}, err
+	}
+	numbers, place, extra := random.New(s.seed, uint64(h.Len())), 0, h.Len()
+	p, err := novel(h, draws, func() Point {
+		u := make([]float64, s.space.Len())
+		if len(s.numbers) > 0 {
+			var proposal []float64
+			if proposal, place = s.timeline.Search.Candidate(place); proposal == nil {
+				proposal = s.timeline.Search.Extra(extra)
+				extra += 1 << 20
+			}
+			for k, i := range s.numbers {
+				u[i] = proposal[k]
+			}
+		}
+		s.companion.Complete(u, numbers)
+		return s.space.Quantile(u)
+	})
+	if err != nil {
+		return Point{}, err
+	}
+	return p, ctx.Err()
+}
+
+// follow updates the state with a history. Results count in the order of
+// their suggestions, so that the state does not depend on when they are told:
+// a late one rewinds the strategy to before it, and later ones are told again.
+func (s *cmaes) follow(ctx context.Context, h *History) error {
+	if s.history != h || s.known != len(h.known) {
+		s.begin(h)
+	}
+	if s.told == len(h.told) {
+		return nil
+	}
+	first := slices.Min(h.told[s.told:])
+	for _, i := range h.told[s.told:] {
+		s.learn(h, h.trials[i])
+	}
+	s.told = len(h.told)
+	if len(s.numbers) == 0 {
+		return nil
+	}
+	s.timeline.Rewind(first)
+	for i := s.timeline.Last + 1; i < h.Len(); i++ {
+		if t := h.trials[i]; t.State != Pending && t.State != Lost {
+			if err := ctx.Err(); err != nil {
+				s.history = nil // which has the next call start over
+				return err
+			}
+			s.timeline.Tell(i, s.unit(t.Point), h.value(t), t.Violation())
+		}
+	}
+	return nil
+}
+
+func (s *cmaes) begin(h *History) {
+	s.history, s.told, s.known = h, 0, len(h.known)
+	s.companion = cma.NewCompanion(s.others)
+	for _, t := range h.known {
+		s.learn(h, t)
+	}
+	if len(s.numbers) > 0 {
+		s.timeline = cma.NewTimeline(s.start(h))
+	}
+}
+
+// learn tells the companion a result.
+func (s *cmaes) learn(h *History, t Trial) {
+	if len(s.others) > 0 {
+		s.companion.Learn(t.Index, s.space.Unit(t.Point), h.value(t), t.Violation())
+	}
+}
+
+// value returns the loss of a trial in the first objective, +Inf where it has
+// failed.
+func (h *History) value(t Trial) float64 {
+	if len(t.Values) > 0 && t.State != Infeasible {
+		return h.Direction().loss(t.Value())
+	}
+	return math.Inf(1)
 }
 
 // grid returns the borders of the values of whole and ordered numbers, for
@@ -120,19 +237,10 @@ func (s *cmaes) grid(population int) cma.Grid {
 	return g
 }
 
-// border returns where in the unit interval a value with an index by size ends
-// and the next begins.
-func (a *axis) border(value uint64) float64 {
-	if !a.shaped() {
-		return float64(value+1) / float64(a.count)
-	}
-	return a.cumulate(a.coordinate(value) + a.Step/2)
-}
-
 func (s *cmaes) start(h *History) cma.Config {
 	n := len(s.numbers)
 	c := cma.Config{
-		Mean: make([]float64, n), Sigma: s.config.Sigma, Size: s.config.Population,
+		Mean: make([]float64, n), Sigma: math.Min(s.config.Sigma, 1), Size: s.config.Population,
 		Separable: s.config.Separable || n > mostCorrelated,
 		Restart:   cma.Restart(slices.Index(restarts(), s.config.Restart)),
 		Model:     s.config.Surrogate,
@@ -195,29 +303,24 @@ func cmaesAlgorithm() maker {
 	const sigma, restart, separable, margin, population, surrogate = "sigma", "restart_strategy", "separable", "with_margin", "popsize", "surrogate"
 	return maker{
 		settings: []string{randomState, sigma, restart, separable, margin, population, surrogate},
-		build: func(s *settings, p Problem) (Sampler, error) {
+		build: func(s *settings.Reader, p Problem) (Sampler, error) {
 			c := DefaultCMAESConfig()
-			c.Sigma = s.float(sigma, c.Sigma, positive)
-			if s.has(restart) {
-				c.Restart = s.choice(restart, restarts()...)
+			if v := s.Float(sigma, 0, settings.NotNegative); v > 0 { // 0 is the default, as in Katib
+				c.Sigma = v
 			}
-			c.Separable = s.bool(separable, c.Separable)
-			c.Margin = s.bool(margin, c.Margin)
-			c.Population = s.int(population, 0, atLeast(2))
-			c.Surrogate = s.bool(surrogate, c.Surrogate)
-			if n := countNumbers(p.Space); n < 2 {
-				return nil, fmt.Errorf("space has %d int or double parameters: want at least 2", n)
+			if s.Has(restart) && s.Text(restart, "") != "None" {
+				c.Restart = s.Choice(restart, restarts()...)
+			} else if s.Has(restart) {
+				c.Restart = "none" // which Katib also writes None
+			}
+			c.Separable = s.Bool(separable, c.Separable)
+			c.Margin = s.Bool(margin, c.Margin)
+			c.Population = s.Int(population, 0, settings.UpTo(2, mostPopulation))
+			c.Surrogate = s.Bool(surrogate, c.Surrogate)
+			if p.Space.check() == nil && !slices.ContainsFunc(p.Space.axes, func(a axis) bool { return a.ordered() }) {
+				return nil, errors.New("space has only categorical parameters: want at least one that is double, int, discrete or ordered")
 			}
 			return NewCMAES(p.Space, p.Seed, c)
 		},
 	}
-}
-
-func countNumbers(s *Space) (n int) {
-	for i := range s.axes {
-		if kind := s.axes[i].Kind; kind == KindDouble || kind == KindInt {
-			n++
-		}
-	}
-	return n
 }

@@ -284,10 +284,15 @@ func TestCMAESSettings(t *testing.T) {
 	}{
 		"Katib":     {"Katib's settings are known.", space, map[string]string{"random_state": "1", "sigma": "0.3", "restart_strategy": "bipop"}, ""},
 		"Ours":      {"So are ours.", space, map[string]string{"popsize": "9", "separable": "true", "with_margin": "false", "surrogate": "false"}, ""},
-		"Sigma":     {"A step has a length.", space, map[string]string{"sigma": "0"}, `setting sigma is "0"`},
-		"Large":     {"And not more than the range.", space, map[string]string{"sigma": "2"}, "sigma is 2"},
+		"Sigma":     {"A step of 0 is the default, as in Katib.", space, map[string]string{"sigma": "0"}, ""},
+		"Negative":  {"But none is negative.", space, map[string]string{"sigma": "-10"}, `setting sigma is "-10": want a number from 0`},
+		"Large":     {"One may be larger than the range, as in Katib's own test.", space, map[string]string{"sigma": "2"}, ""},
+		"None":      {"None may begin with a capital, as in Katib.", space, map[string]string{"restart_strategy": "None"}, ""},
 		"Restart":   {"Strategies are known.", space, map[string]string{"restart_strategy": "now"}, `restart_strategy is "now": want one of none, ipop, bipop`},
-		"OneNumber": {"There are two numbers, as Katib wants.", cube(t, 1, optimize.Categorical("c", "a")), nil, "want at least 2"},
+		"OneNumber": {"One number is enough.", cube(t, 1, optimize.Categorical("c", "a", "b")), nil, ""},
+		"Ordered":   {"So is one with an order.", mustSpace(t, optimize.Ordered("size", "small", "medium", "large")), nil, ""},
+		"Discrete":  {"Or one of a list of numbers.", mustSpace(t, optimize.Discrete("batch", 16, 32)), nil, ""},
+		"Texts":     {"But not categories alone.", mustSpace(t, optimize.Categorical("c", "a", "b")), nil, "only categorical parameters"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,11 +304,55 @@ func TestCMAESSettings(t *testing.T) {
 	}
 }
 
-// TestCMAESObjectives checks that several objectives are refused.
+// TestCMAESObjectives checks that several objectives are rejected.
 func TestCMAESObjectives(t *testing.T) {
 	t.Parallel()
 	space := cube(t, 2)
 	if _, err := mustCMAES(t, space, 1, nil).Sample(t.Context(), optimize.NewHistory(space, optimize.Minimize, optimize.Maximize)); err == nil {
 		t.Error("no error for a search with two objectives")
+	}
+}
+
+// TestCMAESSmallSpaces searches a line and an order, which Katib's refuses, and
+// a plane with steps that are longer than it.
+func TestCMAESSmallSpaces(t *testing.T) {
+	t.Parallel()
+	levels := make([]string, 40)
+	for i := range levels {
+		levels[i] = fmt.Sprint("level", i)
+	}
+	for name, tc := range map[string]struct {
+		space    *optimize.Space
+		settings map[string]string
+		loss     func(optimize.Point) float64
+		most     float64
+	}{
+		"Line": {cube(t, 1), nil, func(p optimize.Point) float64 { return math.Pow(p.Float("x0")-3, 2) }, 1e-4},
+		"Ordered": {mustSpace(t, optimize.Ordered("level", levels...)), nil, func(p optimize.Point) float64 {
+			return math.Abs(float64(slices.Index(levels, p.Text("level")) - 31))
+		}, 0},
+		"Wide": {cube(t, 2), map[string]string{"sigma": "2"}, func(p optimize.Point) float64 {
+			return math.Pow(p.Float("x0")-3, 2) + math.Pow(p.Float("x1")+1, 2)
+		}, 1e-2},
+		"Endless": {cube(t, 2), map[string]string{"sigma": "1e300"}, func(p optimize.Point) float64 {
+			return math.Pow(p.Float("x0")-3, 2) + math.Pow(p.Float("x1")+1, 2)
+		}, 1e-2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := optimize.New("cmaes", tc.settings, optimize.Problem{Space: tc.space, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := optimize.NewHistory(tc.space)
+			trials := 100
+			if size, finite := tc.space.Size(); finite {
+				trials = int(size) * 3 / 4
+			}
+			explore(t, h, s, trials, 1, 1, func(p optimize.Point) optimize.Result { return optimize.Values(tc.loss(p)) })
+			if best, _ := h.Best(); best.Value() > tc.most {
+				t.Errorf("best of %d trials is %v, a loss of %.3g: want at most %v", trials, best.Point, best.Value(), tc.most)
+			}
+		})
 	}
 }

@@ -13,7 +13,8 @@ import (
 // Constraint is a condition on the parameters of a point that is known before
 // the point is tried.
 type Constraint struct {
-	// Name says what holds, such as "batch ≤ samples"; errors name it.
+	// Name describes the constraint, such as "batch ≤ samples"; errors use
+	// it.
 	Name string
 	// Holds reports whether a point satisfies the constraint. It is a pure
 	// function, and may be called by several goroutines at once.

@@ -5,13 +5,15 @@ package optimize
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
-	"diwan.dev/diwan/optimize/internal/pareto"
+	"diwan.dev/diwan/optimize/internal/genetic"
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// EvolutionConfig says how [NewEvolution] searches.
+// EvolutionConfig configures [NewEvolution].
 type EvolutionConfig struct {
 	// Population is how many of the newest trials may become parents, from 2.
 	// So many points are drawn at random first. 0 chooses a fifth of MaxTrials,
@@ -20,8 +22,8 @@ type EvolutionConfig struct {
 	// Sample is how many of the population compete to be the parent, from 1 to
 	// Population. 0 chooses a quarter of the population, as Real et al. do.
 	Sample int
-	// MaxTrials is how many suggestions there may be, 0 where it is not known.
-	// It decides Population alone.
+	// MaxTrials is the maximum number of suggestions, 0 if unknown. It only
+	// determines Population.
 	MaxTrials int
 	// Index of the polynomial mutation of numbers, from 0: the larger, the
 	// closer a child is to its parent. With 3, the median step is 16 percent of
@@ -53,18 +55,21 @@ func (c EvolutionConfig) complete() (EvolutionConfig, error) {
 	return c, nil
 }
 
-// NewEvolution returns the sampler by regularised evolution (E. Real,
+// NewEvolution returns the sampler by regularized evolution (E. Real,
 // A. Aggarwal, Y. Huang and Q. V. Le, "Regularized evolution for image
 // classifier architecture search", 2019): the best of a few random members of
 // a population becomes a parent, and its child differs from it in one
 // parameter. The population is the newest trials that have a value, so that a
 // trial dies of age and not of being bad, and one that was lucky in a noisy
-// objective does not stay for ever.
+// objective does not stay forever.
 //
-// It works on any space, and suits those of many categories and conditions, as
-// architectures are. It never waits: a pending trial is simply no parent yet.
-// Of several objectives, those compete that fewer others dominate.
+// It works on any space, and suits those with many categories and conditions,
+// such as architectures. It never waits: a pending trial is simply not a
+// parent yet. With several objectives, less dominated trials win.
 func NewEvolution(space *Space, seed uint64, c EvolutionConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	c, err := c.complete()
 	if err != nil {
 		return nil, err
@@ -115,7 +120,11 @@ func (e evolution) child(h *History, population []Trial, numbers *random.Stream)
 	for range e.config.Sample {
 		sample = append(sample, population[numbers.Uint64()%uint64(len(population))])
 	}
-	parent := sample[fittest(h, sample)].Point
+	losses, violations := make([][]float64, len(sample)), make([]float64, len(sample))
+	for i, t := range sample {
+		losses[i], violations[i] = h.losses(t), t.Violation()
+	}
+	parent := sample[genetic.Fittest(losses, violations)].Point
 	u := inherit(parent, numbers)
 	if axes := activeAxes(parent); len(axes) > 0 {
 		mutate(h.space, u, axes[numbers.Uint64()%uint64(len(axes))], e.config.Index, numbers)
@@ -123,60 +132,58 @@ func (e evolution) child(h *History, population []Trial, numbers *random.Stream)
 	return h.space.Quantile(u)
 }
 
-// fittest returns the index of the first of some trials that no other beats:
-// by constraints, then by objectives, then by how alone it is among equals.
-func fittest(h *History, trials []Trial) int {
-	losses, violations := make([][]float64, len(trials)), make([]float64, len(trials))
-	for i, t := range trials {
-		losses[i], violations[i] = h.losses(t), t.Violation()
-	}
-	ranks, crowding := standing(losses, violations)
-	best := 0
-	for i := range trials {
-		if ranks[i] < ranks[best] || ranks[i] == ranks[best] && crowding[i] > crowding[best] {
-			best = i
-		}
-	}
-	return best
-}
-
-// standing returns the rank of each trial among the others by constrained
-// domination, and its crowding distance among those of the same rank (K. Deb
-// et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", 2002).
-func standing(losses [][]float64, violations []float64) (ranks []int, crowding []float64) {
-	ranks, crowding = pareto.ConstrainedFronts(losses, violations), make([]float64, len(losses))
-	fronts := make(map[int][]int)
-	for i, rank := range ranks {
-		fronts[rank] = append(fronts[rank], i)
-	}
-	for _, front := range fronts {
-		rows := make([][]float64, len(front))
-		for k, i := range front {
-			rows[k] = losses[i]
-		}
-		for k, distance := range pareto.Crowding(rows) {
-			crowding[front[k]] = distance
-		}
-	}
-	return ranks, crowding
-}
-
-// randomPoint draws a point from the distributions of its parameters.
-func randomPoint(s *Space, numbers *random.Stream) Point {
-	u := make([]float64, s.Len())
+// inherit returns the coordinates in the unit cube that a child of a point
+// begins with. A parameter that the parent does not have gets a random one, as
+// the child may have it.
+func inherit(parent Point, numbers *random.Stream) []float64 {
+	u := parent.space.Unit(parent)
 	for i := range u {
-		u[i] = numbers.Float()
+		if fresh := numbers.Float(); math.IsNaN(u[i]) {
+			u[i] = fresh
+		}
 	}
-	return s.Quantile(u)
+	return u
+}
+
+// mutate changes coordinate i of u. A category becomes another one; any other
+// value moves by polynomial mutation with a distribution index, but by at least a
+// step.
+func mutate(s *Space, u []float64, i int, index float64, numbers *random.Stream) {
+	a := &s.axes[i]
+	if a.count == 1 {
+		return
+	}
+	if a.Kind == KindCategorical {
+		u[i] = genetic.OtherCell(u[i], a.count, numbers)
+		return
+	}
+	before := a.quantile(u[i])
+	up := numbers.Uint64()>>63 == 1
+	moved := genetic.Polynomial(u[i], index, up, numbers.Float())
+	if a.count > 0 && a.quantile(moved) == before {
+		moved = a.unit(a.beside(before, up))
+	}
+	u[i] = moved
+}
+
+// activeAxes returns the axes that a point has a value of, and that have more
+// than one.
+func activeAxes(p Point) (axes []int) {
+	for i, at := range p.at {
+		if !math.IsNaN(at) && p.space.axes[i].count != 1 {
+			axes = append(axes, i)
+		}
+	}
+	return axes
 }
 
 func evolutionAlgorithm() maker {
 	const population, sample = "population_size", "sample_size"
-	return maker{settings: []string{randomState, population, sample}, build: func(s *settings, p Problem) (Sampler, error) {
+	return maker{settings: []string{randomState, population, sample}, build: func(s *settings.Reader, p Problem) (Sampler, error) {
 		c := DefaultEvolutionConfig()
 		c.MaxTrials = p.Budget.MaxTrials
-		c.Population = s.int(population, 0, atLeast(2))
-		c.Sample = s.int(sample, 0, atLeast(1))
+		c.Population = s.Int(population, 0, settings.UpTo(2, mostPopulation))
+		c.Sample = s.Int(sample, 0, settings.UpTo(1, mostPopulation))
 		return NewEvolution(p.Space, p.Seed, c)
 	}}
 }

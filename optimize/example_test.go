@@ -58,5 +58,5 @@ func ExampleNewGrid() {
 	// momentum=0.2 optimizer=adam
 	// momentum=0.3 optimizer=sgd
 	// momentum=0.3 optimizer=adam
-	// search space is exhausted: every point of it was suggested
+	// search space is exhausted: every point was suggested
 }

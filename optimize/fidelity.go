@@ -3,25 +3,33 @@
 package optimize
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
+
+	"diwan.dev/diwan/optimize/internal/decimal"
+	"diwan.dev/diwan/optimize/internal/halving"
+	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// FidelityConfig is what the samplers over a resource have in common:
+// FidelityConfig is the common configuration of the multi-fidelity samplers
 // hyperband, asha and bohb. They try many configurations, which are points
-// without the resource, with little of it, and the best of them again with
-// more. The amounts that they use are those of a ladder of rungs: the most that
-// a trial may use, and that divided by Eta, Eta², …, down to the least, each
-// moved to the nearest value that the parameter of the resource has.
+// without the resource, with a small amount of it, and the best of them again
+// with more. The amounts form a ladder of rungs: the maximum, and that divided
+// by Eta, Eta², …, down to the minimum, each rounded to the nearest value of
+// the resource parameter.
 //
 // What they need to know of the past is in the labels of the suggestions, named
 // LabelBracket, LabelRung and LabelParent.
 type FidelityConfig struct {
-	// Resource is the name of the parameter that says how much of it a trial
-	// may use, such as epochs: a double, int or discrete one, that neither
-	// depends on another nor has others depend on it.
+	// Resource is the name of the parameter with a trial's amount of the
+	// resource, such as epochs: a double, int or discrete one, without
+	// dependencies in either direction.
 	Resource string
 	// Max is the most that a trial may use, up to the greatest value of the
 	// parameter, which is the default, 0.
@@ -31,8 +39,8 @@ type FidelityConfig struct {
 	// that is greater; where Max is not greater than 1, it is Max/Eta⁴.
 	Min float64
 	// Eta is the ratio between rungs, and of the configurations on a rung to
-	// those that come to the next: greater than 1. The default is 3, that of
-	// the Hyperband paper and of Katib.
+	// those promoted to the next: greater than 1. The default is 3, as in the
+	// Hyperband paper and Katib.
 	Eta float64
 	// Configurations makes the sampler from which new configurations come, for
 	// the space without the resource; nil is random. Each configuration is one
@@ -62,9 +70,8 @@ const (
 	LabelBracket = "diwan.dev/bracket"
 	// LabelRung is the number of the rung on the ladder, from 0.
 	LabelRung = "diwan.dev/rung"
-	// LabelParent is the index of the suggestion that had the same
-	// configuration on the rung below. A program may go on from where that one
-	// has got to.
+	// LabelParent is the index of the suggestion with the same configuration
+	// on the rung below. A program may continue where that one stopped.
 	LabelParent = "diwan.dev/parent"
 )
 
@@ -77,11 +84,14 @@ type fidelity struct {
 	configurations *Space
 	inner          Sampler // nil: random
 
-	mu    sync.Mutex
-	board *fidelityBoard // of the history last seen
+	mu   sync.Mutex
+	past *fidelityHistory // the history last seen
 }
 
 func newFidelity(space *Space, seed uint64, c FidelityConfig) (*fidelity, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	f := &fidelity{FidelityConfig: c, seed: seed}
 	if err := f.findResource(space); err != nil {
 		return nil, err
@@ -93,7 +103,7 @@ func newFidelity(space *Space, seed uint64, c FidelityConfig) (*fidelity, error)
 		return nil, err
 	}
 	if c.MinPoints < 0 {
-		return nil, fmt.Errorf("min_points_in_model is %d: want a whole number from 1", c.MinPoints)
+		return nil, fmt.Errorf("min_points_in_model is %d: want an integer from 1", c.MinPoints)
 	}
 	if c.MinPoints == 0 {
 		f.MinPoints = f.configurations.Len() + 1
@@ -114,15 +124,19 @@ func (f *fidelity) findResource(space *Space) error {
 	a := &space.axes[axis]
 	switch {
 	case a.Kind != KindDouble && a.Kind != KindInt && a.Kind != KindDiscrete:
-		return fmt.Errorf("resource_name is %q, a parameter that is %s: want one that is double, int or discrete", f.Resource, a.Kind)
+		return fmt.Errorf("resource_name is %q, a parameter of type %s: want double, int or discrete", f.Resource, a.Kind)
 	case a.parent >= 0 || len(space.children[axis]) > 0:
-		return fmt.Errorf("resource_name is %q: want a parameter that neither depends on another nor has others depend on it", f.Resource)
+		return fmt.Errorf("resource_name is %q: want a parameter without dependencies in either direction", f.Resource)
 	case len(space.axes) == 1:
 		return fmt.Errorf("resource_name is %q, the only parameter: want others to search", f.Resource)
 	}
 	f.axis = axis
 	return nil
 }
+
+// mostRungs limits a ladder: beyond it rungs are too close to distinguish
+// good configurations from bad ones.
+const mostRungs = 1000
 
 // dropResource makes the space of the configurations. A configuration is
 // feasible if it is with the most of the resource.
@@ -171,7 +185,7 @@ func (f *fidelity) buildLadder(a *axis) error {
 		return fmt.Errorf("eta is %v: want a number greater than 1", f.Eta)
 	}
 	if !(f.Max > 0 && f.Max <= most && f.Max >= least) {
-		return fmt.Errorf("r_l is %v: want a number greater than 0 among the values of parameter %q, from %s to %s", f.Max, a.Name, formatFloat(least), formatFloat(most))
+		return fmt.Errorf("r_l is %v: want a number greater than 0 among the values of parameter %q, from %s to %s", f.Max, a.Name, decimal.Format(least), decimal.Format(most))
 	}
 	if f.Min == 0 {
 		f.Min = math.Max(least, math.Min(1, f.Max))
@@ -180,7 +194,10 @@ func (f *fidelity) buildLadder(a *axis) error {
 		}
 	}
 	if !(f.Min > 0 && f.Min <= f.Max) {
-		return fmt.Errorf("r_min is %v: want a number greater than 0 and up to the most, %s", f.Min, formatFloat(f.Max))
+		return fmt.Errorf("r_min is %v: want a number greater than 0 and at most r_l, %s", f.Min, decimal.Format(f.Max))
+	}
+	if rungs := math.Log(f.Max/f.Min) / math.Log(f.Eta); !(rungs < mostRungs) {
+		return fmt.Errorf("eta is %v: it gives more than %d rungs from %s to %s: want a larger one", f.Eta, mostRungs, decimal.Format(f.Min), decimal.Format(f.Max))
 	}
 	// The epsilon makes up for the rounding of powers.
 	for amount := f.Max; amount >= f.Min*(1-1e-9); amount /= f.Eta {
@@ -193,37 +210,94 @@ func (f *fidelity) buildLadder(a *axis) error {
 	return nil
 }
 
-// bounds returns the least and greatest number that an axis has.
-func (a *axis) bounds() (least, most float64) {
-	if a.Kind == KindDiscrete {
-		return a.number(a.sorted[0]), a.number(a.sorted[len(a.sorted)-1])
+// suggest returns the suggestion that a decision asks for.
+func (f *fidelity) suggest(ctx context.Context, past *fidelityHistory, d halving.Decision) (Point, error) {
+	if d.Promoted < 0 {
+		return f.begin(ctx, past, d.Bracket, d.Rung)
 	}
-	return a.Min, a.top
+	return f.raised(past, d.Promoted).WithLabels(map[string]string{
+		LabelBracket: strconv.Itoa(d.Bracket),
+		LabelRung:    strconv.Itoa(d.Rung),
+		LabelParent:  strconv.Itoa(d.Promoted),
+	}), nil
 }
 
-// nearest returns the coordinate of the value of an axis that is nearest to
-// a number.
-func (a *axis) nearest(x float64) float64 {
-	switch {
-	case a.Kind == KindDiscrete:
-		best := 0
-		for i := range a.List {
-			if math.Abs(a.number(i)-x) < math.Abs(a.number(best)-x) {
-				best = i
-			}
+// promotable returns a function that reports whether a finished suggestion has
+// values, and its configuration may be tried on the next rung and was not, as it may
+// have been by a user.
+func (f *fidelity) promotable(past *fidelityHistory) func(i int) bool {
+	return func(i int) bool {
+		if !past.trials[i].Complete() {
+			return false
 		}
-		return float64(best)
-	case a.Step > 0:
-		k := math.Round((x - a.Min) / a.Step)
-		return a.coordinate(uint64(math.Min(math.Max(k, 0), float64(a.count-1))))
+		next := f.raised(past, i)
+		return !past.Contains(next) && past.space.Feasible(next)
 	}
-	return math.Min(math.Max(x, a.Min), a.top)
 }
 
-// amount returns the number at a coordinate of an axis that has numbers.
-func (a *axis) amount(coordinate float64) float64 {
-	if a.Kind == KindDiscrete {
-		return a.number(int(coordinate))
+// raised returns a suggestion's configuration on the next rung.
+func (f *fidelity) raised(past *fidelityHistory, i int) Point {
+	at := slices.Clone(past.trials[i].Point.at)
+	at[f.axis] = f.ladder[past.board.Run(i).Rung+1]
+	return Point{space: past.space, at: at}
+}
+
+// begin returns a new configuration on a rung of a bracket: that of the inner
+// sampler, or, if it has no new one, a random one.
+func (f *fidelity) begin(ctx context.Context, past *fidelityHistory, bracket, rung int) (Point, error) {
+	numbers := random.New(f.seed, uint64(past.Len()))
+	first, err := f.proposal(ctx, past, numbers)
+	if err != nil {
+		return Point{}, err
 	}
-	return coordinate
+	p, err := novel(past.History, draws, func() Point {
+		c, _ := f.configurations.draw(numbers, 1, func(Point) bool { return true })
+		if first != nil {
+			c, first = *first, nil
+		}
+		return f.lift(past.space, c, rung)
+	})
+	if err != nil || p.at[f.axis] != f.ladder[rung] {
+		return p, err // where nothing else is left, a point that is on no rung
+	}
+	return p.WithLabels(map[string]string{LabelBracket: strconv.Itoa(bracket), LabelRung: strconv.Itoa(rung)}), nil
+}
+
+// proposal returns a configuration to begin with, or nil where none is new.
+func (f *fidelity) proposal(ctx context.Context, past *fidelityHistory, numbers *random.Stream) (*Point, error) {
+	if f.inner != nil {
+		if v, values := f.view(past); values >= 2*f.MinPoints {
+			c, err := f.inner.Sample(ctx, v)
+			switch {
+			case errors.Is(err, ErrExhausted):
+				return nil, nil
+			case err != nil:
+				return nil, err
+			}
+			return &c, nil
+		}
+	}
+	if c, ok := f.configurations.draw(numbers, draws, past.unseen); ok {
+		return &c, nil
+	}
+	return nil, nil
+}
+
+// unseen reports whether a configuration is feasible and new.
+func (past *fidelityHistory) unseen(c Point) bool {
+	return !past.configurations.Contains(c) && past.configurations.space.Feasible(c)
+}
+
+// fidelitySettings are the settings of all samplers over a resource.
+func fidelitySettings() []string { return []string{"resource_name", "r_l", "r_min", "eta"} }
+
+// readFidelity reads the common settings of the multi-fidelity samplers, two of
+// which Katib requires.
+func readFidelity(s *settings.Reader, c *FidelityConfig) {
+	s.Require("resource_name", "the name of the resource parameter")
+	s.Require("r_l", "the maximum resource of a trial")
+	c.Resource = s.Text("resource_name", "")
+	c.Max = s.Float("r_l", 0, settings.Positive)
+	c.Min = s.Float("r_min", 0, settings.Positive)
+	c.Eta = s.Float("eta", c.Eta, settings.Range{Holds: func(v float64) bool { return v > 1 }, Text: "greater than 1"})
 }

@@ -70,16 +70,17 @@ func TestFidelitySettings(t *testing.T) {
 		"Missing":   {"hyperband", nil, "setting r_l is missing"},
 		"NoName":    {"hyperband", settings{"r_l": "9"}, "setting resource_name is missing"},
 		"NoSuch":    {"hyperband", settings{"resource_name": "steps", "r_l": "9"}, `resource_name is "steps"`},
-		"Text":      {"hyperband", settings{"resource_name": "c", "r_l": "9"}, "a parameter that is categorical"},
-		"Parent":    {"hyperband", settings{"resource_name": "p", "r_l": "3"}, "neither depends on another"},
+		"Text":      {"hyperband", settings{"resource_name": "c", "r_l": "9"}, "a parameter of type categorical"},
+		"Parent":    {"hyperband", settings{"resource_name": "p", "r_l": "3"}, "without dependencies"},
 		"Negative":  {"hyperband", settings{"resource_name": "epochs", "r_l": "-1"}, `r_l is "-1": want a number greater than 0`},
 		"TooMuch":   {"hyperband", settings{"resource_name": "epochs", "r_l": "10"}, "r_l is 10: want a number greater than 0 among the values of parameter \"epochs\", from 1 to 9"},
 		"Eta":       {"hyperband", settings{"resource_name": "epochs", "r_l": "9", "eta": "1"}, `eta is "1": want a number greater than 1`},
+		"Rungs":     {"hyperband", settings{"resource_name": "epochs", "r_l": "9", "eta": "1.000001"}, "more than 1000 rungs"},
 		"Least":     {"asha", settings{"resource_name": "epochs", "r_l": "9", "r_min": "10"}, "r_min is 10"},
 		"Brackets":  {"asha", settings{"resource_name": "epochs", "r_l": "9", "brackets": "3"}, ""},
 		"Sampler":   {"asha", settings{"resource_name": "epochs", "r_l": "9", "sampler": "multivariate-tpe"}, ""},
 		"SamplerX":  {"asha", settings{"resource_name": "epochs", "r_l": "9", "sampler": "grid"}, `sampler is "grid": want one of random, multivariate-tpe`},
-		"BracketsX": {"asha", settings{"resource_name": "epochs", "r_l": "9", "brackets": "4"}, "brackets is 4: want a whole number from 1 to the number of rungs, 3"},
+		"BracketsX": {"asha", settings{"resource_name": "epochs", "r_l": "9", "brackets": "4"}, "brackets is 4: want an integer from 1 to the number of rungs, 3"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

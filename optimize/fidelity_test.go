@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"diwan.dev/diwan/optimize/internal/halving"
 )
 
 // epochs returns a space of one parameter and a resource.
@@ -21,25 +23,6 @@ func epochs(t *testing.T, resource Parameter) *Space {
 		t.Fatal(err)
 	}
 	return space
-}
-
-// TestBracketPlan compares with Table 1 of the Hyperband paper: 81 units of the
-// resource and eta 3.
-func TestBracketPlan(t *testing.T) {
-	t.Parallel()
-	want := [][]int{
-		{81, 27, 9, 3, 1},
-		{0, 34, 11, 3, 1},
-		{0, 0, 15, 5, 1},
-		{0, 0, 0, 8, 2},
-		{0, 0, 0, 0, 5},
-		{81, 27, 9, 3, 1}, // and again
-	}
-	for bracket, plan := range want {
-		if diff := cmp.Diff(plan, bracketPlan(5, bracket, 3)); diff != "" {
-			t.Errorf("bracket %d: -want, +got:\n%s", bracket, diff)
-		}
-	}
 }
 
 func TestLadder(t *testing.T) {
@@ -198,7 +181,7 @@ func TestHyperbandRound(t *testing.T) {
 			got[bracket] = make([]int, 5)
 			f := sampler.(*hyperband)
 			for rung := range 5 {
-				got[bracket][rung] = f.read(s.history).at(bracket, rung).started
+				got[bracket][rung] = f.read(s.history).board.Started(bracket, rung)
 			}
 			checkBest(t, f, s.history, bracket)
 		}
@@ -213,11 +196,11 @@ func TestHyperbandRound(t *testing.T) {
 // came to the next.
 func checkBest(t *testing.T, f *hyperband, h *History, bracket int) {
 	t.Helper()
-	b := f.read(h)
+	b := f.read(h).board
 	for rung := range 4 {
-		finished := b.finished(bracket, rung)
+		finished := b.Finished(bracket, rung)
 		for place, i := range finished {
-			if want := place < b.at(bracket, rung+1).started; b.runs[i].promoted != want {
+			if want := place < b.Started(bracket, rung+1); b.Run(i).Promoted != want {
 				t.Errorf("bracket %d, rung %d: the trial in place %d of %d is promoted: %v, want %v", bracket, rung, place, len(finished), !want, want)
 			}
 		}
@@ -309,7 +292,7 @@ func checkEarned(rt *rapid.T, s *ladderSearch, parent string) {
 	if f, ok := s.sampler.(*asha); ok {
 		limit = float64(ended) / f.Eta
 	} else if f, ok := s.sampler.(*hyperband); ok {
-		limit = float64(bracketPlan(len(f.ladder), s.mustInt(s.label(k, LabelBracket)), f.Eta)[s.mustInt(s.label(k, LabelRung))+1])
+		limit = float64(halving.Plan(len(f.ladder), s.mustInt(s.label(k, LabelBracket)), f.Eta)[s.mustInt(s.label(k, LabelRung))+1])
 	}
 	if float64(better+1) > limit+1e-9 {
 		rt.Fatalf("trial %d is promoted: %d of %d are better, and %v may be", k, better, ended, limit)

@@ -3,21 +3,22 @@
 package optimize
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
-// Trial is a suggestion and what came of it.
+// Trial is a suggestion and its result.
 type Trial struct {
 	Index int   // -1 for a known result, which was not suggested
 	Point Point // the zero Point where the state is Lost
 	Result
 }
 
-// History is what is known of a search: its suggestions, by index from 0, and
-// what came of them. It is not safe for several goroutines at once.
+// History is the state of a search: its suggestions, by index from 0, and
+// their results. It is not safe for concurrent use.
 type History struct {
 	space      *Space
 	directions []Direction
@@ -30,7 +31,7 @@ type History struct {
 }
 
 // NewHistory returns the history of a search that has not begun, with a
-// direction for each objective; none is one objective that is minimised.
+// direction for each objective; none is one objective that is minimized.
 func NewHistory(space *Space, directions ...Direction) *History {
 	if len(directions) == 0 {
 		directions = []Direction{Minimize}
@@ -53,9 +54,9 @@ func (h *History) Len() int { return len(h.trials) }
 // Trial returns the suggestion with an index below Len.
 func (h *History) Trial(index int) Trial { return h.trials[index] }
 
-// Told returns the indices of the suggestions that have a result, in the order
-// in which results were told, so that a sampler that remembers can see what is
-// new. It only grows; the caller does not change it.
+// Told returns the indexes of the suggestions with a result, in the order in
+// which results were told, so that a sampler with a cache can see what is new.
+// It only grows; the caller must not modify it.
 func (h *History) Told() []int { return h.told }
 
 // Known returns the results from elsewhere, in the order in which they were
@@ -96,7 +97,7 @@ func (h *History) Add(p Point) int {
 }
 
 // AddLost appends a suggestion of which nothing is known any more, and returns
-// its index. It keeps the indices of those after it right.
+// its index. It keeps later indexes right.
 func (h *History) AddLost() int {
 	h.trials = append(h.trials, Trial{Index: len(h.trials), Result: Result{State: Lost}})
 	return len(h.trials) - 1
@@ -115,17 +116,17 @@ func (h *History) AddKnown(p Point, r Result) error {
 }
 
 func (h *History) check(p Point) {
-	if p.space == nil || &p.space.axes[0] != &h.space.axes[0] {
+	if p.space == nil || h.space.check() != nil || &p.space.axes[0] != &h.space.axes[0] {
 		panic("optimize: point of another space")
 	}
 }
 
-// Tell records what came of a pending suggestion. A complete result with a
-// value that is not a number is recorded as failed. A suggestion has one
-// result: telling the same again changes nothing, telling another is an error.
+// Tell records the result of a pending suggestion. A complete result with a
+// non-finite value is recorded as failed. A suggestion has one result: telling
+// the same again changes nothing, telling another is an error.
 func (h *History) Tell(index int, r Result) error {
 	if index < 0 || index >= len(h.trials) {
-		return fmt.Errorf("cannot tell result of suggestion %d: there are %d suggestions, counted from 0", index, len(h.trials))
+		return fmt.Errorf("cannot tell result of suggestion %d: there are %d suggestions, numbered from 0", index, len(h.trials))
 	}
 	r, err := r.checked(len(h.directions))
 	if err != nil {
@@ -136,7 +137,7 @@ func (h *History) Tell(index int, r Result) error {
 	case t.Result.equal(r):
 		return nil
 	case t.State != Pending:
-		return fmt.Errorf("cannot tell result of suggestion %d: it has one already", index)
+		return fmt.Errorf("cannot tell result of suggestion %d: it already has one", index)
 	}
 	t.Result = r
 	h.told = append(h.told, index)
@@ -183,4 +184,23 @@ func (h *History) losses(t Trial) []float64 {
 		losses[i] = h.directions[i].loss(losses[i])
 	}
 	return losses
+}
+
+// compare orders trials that have values from the best to the worst by the
+// first objective, those that violate constraints after all others.
+func (h *History) compare(a, b Trial) int {
+	return cmp.Or(
+		cmp.Compare(a.Violation(), b.Violation()),
+		cmp.Compare(h.Direction().loss(a.Value()), h.Direction().loss(b.Value())),
+	)
+}
+
+// withValues returns those of some trials that have values.
+func withValues(trials []Trial) (kept []Trial) {
+	for _, t := range trials {
+		if len(t.Values) > 0 {
+			kept = append(kept, t)
+		}
+	}
+	return kept
 }

@@ -5,14 +5,14 @@ package optimize
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
-	"diwan.dev/diwan/optimize/internal/pareto"
+	"diwan.dev/diwan/optimize/internal/genetic"
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
-// NSGA2Config says how [NewNSGA2] searches.
+// NSGA2Config configures [NewNSGA2].
 type NSGA2Config struct {
 	// Population is how many trials may become parents, from 2. So many points
 	// are drawn at random first.
@@ -57,14 +57,16 @@ func (c NSGA2Config) check() error {
 // NewNSGA2 returns the sampler by the elitist genetic algorithm NSGA-II (K. Deb,
 // A. Pratap, S. Agarwal and T. Meyarivan, 2002) for one objective or several.
 //
-// The population is the best trials of all so far: those that satisfy the
-// constraints on outcomes or violate them least, then those that fewer others
-// dominate, then those that are more alone on their front. Two parents, each
-// the better of two random members, have one child. It is bred from what is
-// known at the time (J. J. Durillo et al., "On the effect of the steady-state
-// selection scheme in multi-objective genetic algorithms", 2009), so that it
-// never waits for a generation to end.
+// The population is the best trials so far: those that satisfy the outcome
+// constraints or violate them least, then less dominated ones, then those with a
+// larger crowding distance. Two parents, each the better of two random members,
+// have one child. It is bred from what is known at the time (J. J. Durillo et
+// al., "On the effect of the steady-state selection scheme in multi-objective
+// genetic algorithms", 2009), so that it never waits for a generation to end.
 func NewNSGA2(space *Space, seed uint64, c NSGA2Config) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -78,17 +80,20 @@ type nsga2 struct {
 	seed   uint64
 	config NSGA2Config
 
-	mu    sync.Mutex
-	elite elite
+	mu      sync.Mutex
+	history *History // that the elite is of
+	told    int
+	known   int
+	elite   *genetic.Elite
 }
 
 func (n *nsga2) Sample(ctx context.Context, h *History) (Point, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.elite.follow(h, n.config.Population)
+	n.follow(h)
 	numbers := random.New(n.seed, uint64(h.Len()))
 	p, err := novel(h, draws, func() Point {
-		if h.Len()+len(h.known) < n.config.Population || len(n.elite.members) < 2 {
+		if h.Len()+len(h.known) < n.config.Population || n.elite.Len() < 2 {
 			return randomPoint(h.space, numbers)
 		}
 		return n.child(h.space, numbers)
@@ -100,10 +105,10 @@ func (n *nsga2) Sample(ctx context.Context, h *History) (Point, error) {
 }
 
 func (n *nsga2) child(s *Space, numbers *random.Stream) Point {
-	parent := n.elite.tournament(numbers)
-	u := inherit(parent, numbers)
+	u := inherit(n.parent(numbers), numbers)
 	if numbers.Float() < n.config.Crossover {
-		u = crossover(s, u, inherit(n.elite.tournament(numbers), numbers), n.config.Swapping, n.config.CrossoverIndex, numbers)
+		whole := func(i int) bool { return s.axes[i].Kind == KindCategorical || s.axes[i].count == 2 }
+		u = genetic.Crossover(u, inherit(n.parent(numbers), numbers), whole, n.config.Swapping, n.config.CrossoverIndex, numbers)
 	}
 	for i := range u {
 		if numbers.Float() < n.config.Mutation {
@@ -113,117 +118,47 @@ func (n *nsga2) child(s *Space, numbers *random.Stream) Point {
 	return s.Quantile(u)
 }
 
-// elite is the best trials of a history, found anew when results are told.
-type elite struct {
-	history *History
-	told    int
-	known   int
-	pool    []Trial // those that may be members now or later
-	pruned  int     // size of the pool when the others were dropped
-	members []Trial // from the best to the worst
-}
-
-// follow brings the elite up to date.
-func (e *elite) follow(h *History, size int) {
-	if e.history != h || len(h.known) != e.known {
-		*e = elite{history: h, known: len(h.known), pool: withValues(h.known)}
-	} else if len(h.told) == e.told {
-		return
-	}
-	for ; e.told < len(h.told); e.told++ {
-		if t := h.trials[h.told[e.told]]; len(t.Values) > 0 {
-			e.pool = append(e.pool, t)
-		}
-	}
-	// The order of telling must not matter.
-	slices.SortStableFunc(e.pool, func(a, b Trial) int { return a.Index - b.Index })
-	e.choose(h, size)
-}
-
-// choose ranks the pool, and drops what can never be a member any more.
-func (e *elite) choose(h *History, size int) {
-	losses, violations := make([][]float64, len(e.pool)), make([]float64, len(e.pool))
-	for i, t := range e.pool {
-		losses[i], violations[i] = h.losses(t), t.Violation()
-	}
-	ranks, crowding := standing(losses, violations)
-	order := make([]int, len(e.pool))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case ranks[a] != ranks[b]:
-			return ranks[a] - ranks[b]
-		case crowding[a] > crowding[b]:
-			return -1
-		case crowding[a] < crowding[b]:
-			return 1
-		}
-		return 0
-	})
-	e.members = e.members[:0]
-	for _, i := range order[:min(size, len(order))] {
-		e.members = append(e.members, e.pool[i])
-	}
-	e.prune(losses, violations, size)
-}
-
-// prune drops trials that as many others as the elite has members dominate:
-// these come before it whatever is told later.
-func (e *elite) prune(losses [][]float64, violations []float64, size int) {
-	if len(e.pool) < 2*max(size, e.pruned) {
-		return
-	}
-	kept := e.pool[:0:0]
-	for i, t := range e.pool {
-		above := 0
-		for j := range e.pool {
-			if dominatesWithin(losses[j], losses[i], violations[j], violations[i]) {
-				above++
-			}
-		}
-		if above < size {
-			kept = append(kept, t)
-		}
-	}
-	e.pool, e.pruned = kept, len(kept)
-}
-
-// dominatesWithin is constrained domination.
-func dominatesWithin(a, b []float64, violationA, violationB float64) bool {
-	switch {
-	case violationA == 0 && violationB == 0:
-		return pareto.Dominates(a, b)
-	case violationA == 0 || violationB == 0:
-		return violationA == 0
-	}
-	return violationA < violationB
-}
-
-// tournament returns the better of two random members.
-func (e *elite) tournament(numbers *random.Stream) Point {
-	n := uint64(len(e.members))
-	return e.members[min(numbers.Uint64()%n, numbers.Uint64()%n)].Point
-}
-
-func withValues(trials []Trial) (kept []Trial) {
-	for _, t := range trials {
+// follow brings the elite up to date. Known results come before the trials, by
+// negative IDs.
+func (n *nsga2) follow(h *History) {
+	var trials []genetic.Member
+	add := func(id int, t Trial) {
 		if len(t.Values) > 0 {
-			kept = append(kept, t)
+			trials = append(trials, genetic.Member{ID: id, Losses: h.losses(t), Violation: t.Violation()})
 		}
 	}
-	return kept
+	if n.history != h || n.known != len(h.known) {
+		n.history, n.told, n.known, n.elite = h, 0, len(h.known), genetic.NewElite(n.config.Population)
+		for k, t := range h.known {
+			add(k-len(h.known), t)
+		}
+	}
+	for ; n.told < len(h.told); n.told++ {
+		i := h.told[n.told]
+		add(i, h.trials[i])
+	}
+	if len(trials) > 0 {
+		n.elite.Add(trials...)
+	}
+}
+
+// parent returns a member of the elite.
+func (n *nsga2) parent(numbers *random.Stream) Point {
+	id := n.elite.Tournament(numbers)
+	if id < 0 {
+		return n.history.known[n.known+id].Point
+	}
+	return n.history.trials[id].Point
 }
 
 func nsga2Algorithm() maker {
 	const population, crossover, swapping, mutation = "population_size", "crossover_probability", "swapping_probability", "mutation_probability"
-	return maker{settings: []string{randomState, population, crossover, swapping, mutation}, build: func(s *settings, p Problem) (Sampler, error) {
+	return maker{settings: []string{randomState, population, crossover, swapping, mutation}, build: func(s *settings.Reader, p Problem) (Sampler, error) {
 		c := DefaultNSGA2Config()
-		c.Population = s.int(population, c.Population, atLeast(2))
-		c.Crossover = s.float(crossover, c.Crossover, unitInterval)
-		c.Swapping = s.float(swapping, c.Swapping, unitInterval)
-		c.Mutation = s.float(mutation, c.Mutation, unitInterval)
+		c.Population = s.Int(population, c.Population, settings.UpTo(2, mostPopulation))
+		c.Crossover = s.Float(crossover, c.Crossover, settings.UnitInterval)
+		c.Swapping = s.Float(swapping, c.Swapping, settings.UnitInterval)
+		c.Mutation = s.Float(mutation, c.Mutation, settings.UnitInterval)
 		return NewNSGA2(p.Space, p.Seed, c)
 	}}
 }

@@ -8,16 +8,18 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"diwan.dev/diwan/optimize/internal/decimal"
 )
 
-// Kind says which values a parameter takes.
+// Kind is the kind of a parameter's values.
 type Kind string
 
 // The kinds of parameters, named as in Katib.
 const (
 	// KindDouble is a number from min to max.
 	KindDouble Kind = "double"
-	// KindInt is a whole number from min to max.
+	// KindInt is an integer from min to max.
 	KindInt Kind = "int"
 	// KindDiscrete is one of a list of numbers.
 	KindDiscrete Kind = "discrete"
@@ -28,13 +30,12 @@ const (
 	KindOrdered Kind = "ordered"
 )
 
-// listed reports whether the values are those of a list.
+// listed reports whether the values are from a list.
 func (k Kind) listed() bool {
 	return k == KindDiscrete || k == KindCategorical || k == KindOrdered
 }
 
-// Distribution says how likely the values of a double or int parameter are
-// before anything is known.
+// Distribution is the prior distribution of a double or int parameter.
 type Distribution string
 
 // The distributions, named as in Katib, which has no ReverseLogUniform. The
@@ -64,19 +65,19 @@ type Parameter struct {
 	// Min and Max bound a double or int, both inclusive. Those of an int are
 	// whole, and at most 2⁵³ from zero, where a float64 is exact.
 	Min, Max float64
-	// Step, if not 0, keeps a double or int to Min + k·Step ≤ Max. That of an
-	// int is whole; 0 is 1 there.
+	// Step, if not 0, restricts a double or int to Min + k·Step ≤ Max. For an
+	// int it must be integral, and 0 means 1.
 	Step float64
 	// Distribution of a double or int; "" is Uniform. The logarithmic ones
 	// need Min > 0.
 	Distribution Distribution
 	// Mean and Deviation, if Deviation is not 0, are those of a normal
-	// distribution before it is cut off at Min and Max; of a log-normal one,
-	// Mean is e to the power of the mean of the logarithm, and Deviation the
-	// deviation of the logarithm. A Deviation of 0 is Katib's convention.
+	// distribution before it is truncated at Min and Max; for a log-normal
+	// one, Mean is e to the power of the mean of the logarithm, and Deviation
+	// the deviation of the logarithm. A Deviation of 0 is Katib's convention.
 	Mean, Deviation float64
-	// List holds the values of a parameter of another kind as they are to be
-	// written, each once.
+	// List has the values of a parameter of another kind as they are
+	// formatted, each once.
 	List []string
 	// Parent, if not "", names the parameter on which this one depends: it
 	// exists only in points whose Parent has one of the values Where. The
@@ -90,7 +91,7 @@ func Double(name string, min, max float64) Parameter {
 	return Parameter{Name: name, Kind: KindDouble, Min: min, Max: max}
 }
 
-// Int returns a parameter that is a whole number from min to max.
+// Int returns a parameter that is an integer from min to max.
 func Int(name string, min, max int) Parameter {
 	return Parameter{Name: name, Kind: KindInt, Min: float64(min), Max: float64(max)}
 }
@@ -99,7 +100,7 @@ func Int(name string, min, max int) Parameter {
 func Discrete(name string, values ...float64) Parameter {
 	p := Parameter{Name: name, Kind: KindDiscrete}
 	for _, v := range values {
-		p.List = append(p.List, formatFloat(v))
+		p.List = append(p.List, decimal.Format(v))
 	}
 	return p
 }
@@ -123,9 +124,9 @@ func (p Parameter) Distributed(d Distribution) Parameter {
 	return p
 }
 
-// Around returns the parameter with a normal distribution that is cut off at
-// its bounds, or a log-normal one where its distribution is logarithmic: what
-// the user believes before the search. See Parameter.Mean.
+// Around returns the parameter with a normal distribution truncated at its
+// bounds, or a log-normal one if its distribution is logarithmic: the user's
+// prior belief. See Parameter.Mean.
 func (p Parameter) Around(mean, deviation float64) Parameter {
 	p.Mean, p.Deviation = mean, deviation
 	if p.Distribution.log() {
@@ -147,7 +148,7 @@ func (p Parameter) By(step float64) Parameter {
 	return p
 }
 
-// Validate returns what is wrong with the parameter, or nil.
+// Validate validates the parameter.
 func (p Parameter) Validate() error {
 	if err := p.validate(); err != nil {
 		return fmt.Errorf("parameter %q: %w", p.Name, err)
@@ -160,9 +161,9 @@ func (p Parameter) validate() error {
 	case p.Name == "":
 		return errors.New("name is empty")
 	case p.Parent != "" && len(p.Where) == 0:
-		return fmt.Errorf("it depends on %q without values of that: want at least one", p.Parent)
+		return fmt.Errorf("it depends on %q without values for it: want at least one", p.Parent)
 	case p.Parent == "" && len(p.Where) > 0:
-		return errors.New("it has values of a parent, but no parent")
+		return errors.New("it has parent values, but no parent")
 	}
 	switch p.Kind {
 	case KindDouble, KindInt:
@@ -173,7 +174,7 @@ func (p Parameter) validate() error {
 	case KindDiscrete, KindCategorical, KindOrdered:
 		return p.validateList()
 	}
-	return fmt.Errorf("kind %q is not known: want double, int, discrete, categorical or ordered", p.Kind)
+	return fmt.Errorf("unknown kind %q: want double, int, discrete, categorical or ordered", p.Kind)
 }
 
 func (p Parameter) validateRange() error {
@@ -185,24 +186,24 @@ func (p Parameter) validateRange() error {
 		case math.IsNaN(b.value) || math.IsInf(b.value, 0):
 			return fmt.Errorf("%s is %v: want a finite number", b.name, b.value)
 		case p.Kind == KindInt && b.value != math.Trunc(b.value):
-			return fmt.Errorf("%s is %v: want a whole number, because the parameter is an int", b.name, b.value)
+			return fmt.Errorf("%s is %v: want an integer, because the parameter is an int", b.name, b.value)
 		case p.Kind == KindInt && math.Abs(b.value) > maxInt:
 			return fmt.Errorf("%s is %v: want at most 2^53 from zero", b.name, b.value)
 		}
 	}
 	switch {
 	case len(p.List) > 0:
-		return fmt.Errorf("list is set: want min and max alone for kind %s", p.Kind)
+		return fmt.Errorf("list is set: want only min and max for kind %s", p.Kind)
 	case p.Min > p.Max:
-		return fmt.Errorf("min %s is greater than max %s", formatFloat(p.Min), formatFloat(p.Max))
+		return fmt.Errorf("min %s is greater than max %s", decimal.Format(p.Min), decimal.Format(p.Max))
 	case p.Step < 0:
-		return fmt.Errorf("step is %s: want a number greater than 0", formatFloat(p.Step))
+		return fmt.Errorf("step is %s: want a number greater than 0", decimal.Format(p.Step))
 	case p.step() > 0 && (p.Max-p.Min)/p.step() > maxInt:
 		return fmt.Errorf("step %s divides the range from %s to %s into more than 2^53 values: want a larger step or a smaller range",
-			formatFloat(p.step()), formatFloat(p.Min), formatFloat(p.Max))
+			decimal.Format(p.step()), decimal.Format(p.Min), decimal.Format(p.Max))
 	case p.Step > 0 && p.Step < p.resolution():
-		return fmt.Errorf("step %s is too small to tell values near %s apart: want at least %s",
-			formatFloat(p.Step), formatFloat(p.largest()), formatFloat(p.resolution()))
+		return fmt.Errorf("step %s is too small to distinguish values near %s: want at least %s",
+			decimal.Format(p.Step), decimal.Format(p.largest()), decimal.Format(p.resolution()))
 	}
 	return nil
 }
@@ -224,7 +225,7 @@ func (p Parameter) largest() float64 {
 }
 
 // resolution returns the least step at which values differ, whatever is lost
-// by rounding: a few times the distance between neighbouring float64s.
+// by rounding: a few times the distance between neighboring float64s.
 func (p Parameter) resolution() float64 {
 	size := math.Abs(p.largest())
 	if p.Kind == KindInt {
@@ -233,24 +234,24 @@ func (p Parameter) resolution() float64 {
 	return 8 * (size - math.Nextafter(size, 0))
 }
 
-// maxInt is the greatest whole number up to which every one is a float64.
+// maxInt is the greatest integer up to which every one is a float64.
 const maxInt = 1 << 53
 
 func (p Parameter) validateDistribution() error {
 	switch p.Distribution {
 	case "", Uniform, LogUniform, ReverseLogUniform, Normal, LogNormal:
 	default:
-		return fmt.Errorf("distribution %q is not known: want uniform, logUniform, reverseLogUniform, normal or logNormal", p.Distribution)
+		return fmt.Errorf("unknown distribution %q: want uniform, logUniform, reverseLogUniform, normal or logNormal", p.Distribution)
 	}
 	switch {
 	case p.Distribution.positive() && p.Min <= 0:
-		return fmt.Errorf("min is %s: want a number greater than 0, because the distribution is %s", formatFloat(p.Min), p.Distribution)
+		return fmt.Errorf("min is %s: want a number greater than 0, because the distribution is %s", decimal.Format(p.Min), p.Distribution)
 	case !p.Distribution.normal() && (p.Mean != 0 || p.Deviation != 0):
-		return errors.New("mean or deviation is set: want them for a normal or logNormal distribution alone")
+		return errors.New("mean or deviation is set: want them only for a normal or logNormal distribution")
 	case !(p.Deviation >= 0) || math.IsInf(p.Deviation, 0):
 		return fmt.Errorf("deviation is %v: want a finite number from 0", p.Deviation)
 	case p.Deviation > 0 && !(p.Mean >= p.Min && p.Mean <= p.Max):
-		return fmt.Errorf("mean is %v: want one between min %s and max %s", p.Mean, formatFloat(p.Min), formatFloat(p.Max))
+		return fmt.Errorf("mean is %v: want one between min %s and max %s", p.Mean, decimal.Format(p.Min), decimal.Format(p.Max))
 	}
 	return nil
 }
@@ -258,14 +259,14 @@ func (p Parameter) validateDistribution() error {
 func (p Parameter) validateList() error {
 	switch {
 	case p.Min != 0 || p.Max != 0 || p.Step != 0 || p.Distribution != "" && p.Distribution != Uniform || p.Mean != 0 || p.Deviation != 0:
-		return fmt.Errorf("min, max, step or distribution is set: want a list alone for kind %s", p.Kind)
+		return fmt.Errorf("min, max, step or distribution is set: want only a list for kind %s", p.Kind)
 	case len(p.List) == 0:
 		return errors.New("list is empty: want at least one value")
 	}
 	sorted := slices.Sorted(slices.Values(p.List))
 	for i, value := range sorted {
 		if i > 0 && value == sorted[i-1] {
-			return fmt.Errorf("list has %q twice", value)
+			return fmt.Errorf("list has duplicate %q", value)
 		}
 		if p.Kind != KindDiscrete {
 			continue
@@ -275,4 +276,63 @@ func (p Parameter) validateList() error {
 		}
 	}
 	return nil
+}
+
+// Declaration is a parameter as declared in a manifest, as strings. Its
+// fields are those of Katib's feasible space.
+type Declaration struct {
+	Name         string
+	Kind         Kind
+	Min, Max     string // numbers, for double and int
+	Step         string // a number, or "" for none; for double and int
+	Distribution Distribution
+	List         []string // for discrete and categorical
+}
+
+// Parameter returns the parameter that the declaration declares. As in Katib,
+// a logarithmic distribution from a min that is not greater than 0 begins at
+// 1e-10 for a double and at 1 for an int, a step of 0 is none, and a value
+// that a list has twice counts once. The fraction of an int's step is dropped,
+// and a step below 1 is 1: Katib takes such steps too, but rounds the values.
+func (d Declaration) Parameter() (Parameter, error) {
+	p := Parameter{Name: d.Name, Kind: d.Kind, Distribution: d.Distribution}
+	if d.Kind == KindDouble || d.Kind == KindInt {
+		for _, field := range []struct {
+			name, text string
+			into       *float64
+		}{{"min", d.Min, &p.Min}, {"max", d.Max, &p.Max}, {"step", d.Step, &p.Step}} {
+			if field.name == "step" && field.text == "" {
+				continue
+			}
+			v, err := parseNumber(field.text)
+			if err != nil {
+				return Parameter{}, fmt.Errorf("parameter %q: %s is %w", d.Name, field.name, err)
+			}
+			*field.into = v
+		}
+		if d.Kind == KindInt && p.Step > 0 {
+			p.Step = math.Max(1, math.Floor(p.Step))
+		}
+		if d.Distribution.positive() && p.Max <= 0 {
+			return Parameter{}, fmt.Errorf("parameter %q: max is %s: want a number greater than 0, because the distribution is %s", d.Name, d.Max, d.Distribution)
+		}
+		if d.Distribution.positive() && p.Min <= 0 {
+			p.Min = map[Kind]float64{KindDouble: 1e-10, KindInt: 1}[d.Kind]
+		}
+	}
+	seen := make(map[string]bool, len(d.List))
+	for _, value := range d.List {
+		if !seen[value] {
+			p.List, seen[value] = append(p.List, value), true
+		}
+	}
+	return p, p.Validate()
+}
+
+func parseNumber(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q: want a finite number", text)
+	}
+	return v, nil
 }

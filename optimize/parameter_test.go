@@ -28,18 +28,18 @@ func TestValidate(t *testing.T) {
 		"Infinite":     {"Bounds are finite.", optimize.Double("x", 0, math.Inf(1)), "max is +Inf"},
 		"NegativeStep": {"Steps go up.", optimize.Double("x", 0, 1).By(-1), "step is -1"},
 		"TinyStep":     {"Values can be counted.", optimize.Double("x", 0, 1e300).By(1e-300), "want a larger step"},
-		"Blurred":      {"Values differ.", optimize.Double("x", 1e16, 1e16+10).By(0.1), "too small to tell values"},
-		"Fraction":     {"Bounds of an int are whole.", optimize.Parameter{Name: "n", Kind: optimize.KindInt, Min: 0.5, Max: 3}, "want a whole number"},
-		"FractionStep": {"Its step too.", optimize.Int("n", 0, 3).By(0.5), "want a whole number"},
+		"Blurred":      {"Values differ.", optimize.Double("x", 1e16, 1e16+10).By(0.1), "too small to distinguish values"},
+		"Fraction":     {"Bounds of an int are whole.", optimize.Parameter{Name: "n", Kind: optimize.KindInt, Min: 0.5, Max: 3}, "want an integer"},
+		"FractionStep": {"Its step too.", optimize.Int("n", 0, 3).By(0.5), "want an integer"},
 		"IntTooLarge":  {"Every int is exact.", optimize.Parameter{Name: "n", Kind: optimize.KindInt, Max: 1 << 60}, "at most 2^53"},
 		"IntTooWide":   {"And so is its range.", optimize.Int("n", -2, 1<<53), "more than 2^53 values"},
 		"LogOfZero":    {"Zero has no logarithm.", optimize.Double("x", 0, 1).Log(), "greater than 0"},
-		"Distribution": {"Distributions are known.", optimize.Double("x", 0, 1).Distributed("cauchy"), `"cauchy" is not known`},
+		"Distribution": {"Distributions are known.", optimize.Double("x", 0, 1).Distributed("cauchy"), `unknown distribution "cauchy"`},
 		"ListOfRange":  {"A range has no list.", optimize.Parameter{Name: "x", Kind: optimize.KindDouble, Max: 1, List: []string{"1"}}, "list is set"},
 		"NoList":       {"A choice needs something to choose.", optimize.Categorical("x"), "list is empty"},
-		"Twice":        {"A value is there once.", optimize.Categorical("x", "a", "b", "a"), `"a" twice`},
+		"Twice":        {"A value is there once.", optimize.Categorical("x", "a", "b", "a"), `duplicate "a"`},
 		"NotNumber":    {"Discrete values are numbers.", optimize.Parameter{Name: "x", Kind: optimize.KindDiscrete, List: []string{"1", "two"}}, `"two"`},
-		"RangeOfList":  {"A list has no range.", optimize.Parameter{Name: "x", Kind: optimize.KindCategorical, Max: 1, List: []string{"1"}}, "want a list alone"},
+		"RangeOfList":  {"A list has no range.", optimize.Parameter{Name: "x", Kind: optimize.KindCategorical, Max: 1, List: []string{"1"}}, "want only a list"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +69,9 @@ func TestDeclaration(t *testing.T) {
 		"Discrete": {"Values keep their spelling.", optimize.Declaration{Name: "d", Kind: "discrete", List: []string{"0.10"}, Distribution: "uniform"}, optimize.Parameter{Name: "d", Kind: optimize.KindDiscrete, List: []string{"0.10"}, Distribution: optimize.Uniform}, ""},
 		"LogZero":  {"A logarithm begins where Katib's does.", optimize.Declaration{Name: "x", Kind: "double", Min: "0", Max: "1", Distribution: "logUniform"}, optimize.Double("x", 1e-10, 1).Log(), ""},
 		"LogInt":   {"An int's at 1.", optimize.Declaration{Name: "n", Kind: "int", Min: "-4", Max: "8", Distribution: "logUniform"}, optimize.Int("n", 1, 8).Log(), ""},
+		"IntStep":  {"The step of an int loses its fraction.", optimize.Declaration{Name: "n", Kind: "int", Min: "0", Max: "10", Step: "2.5"}, optimize.Int("n", 0, 10).By(2), ""},
+		"IntHalf":  {"But is not lost with it.", optimize.Declaration{Name: "n", Kind: "int", Min: "0", Max: "10", Step: "0.5"}, optimize.Int("n", 0, 10).By(1), ""},
+		"LogNone":  {"There is no logarithm of a range below 0.", optimize.Declaration{Name: "x", Kind: "double", Min: "-2", Max: "-1", Distribution: "logUniform"}, optimize.Parameter{}, `max is -1: want a number greater than 0`},
 		"NoMin":    {"A bound that is missing is named.", optimize.Declaration{Name: "x", Kind: "double", Max: "1"}, optimize.Parameter{}, `parameter "x": min is "": want a finite number`},
 		"Word":     {"So is one that is no number.", optimize.Declaration{Name: "x", Kind: "double", Min: "0", Max: "much"}, optimize.Parameter{}, `max is "much"`},
 		"Huge":     {"Or none that can be kept.", optimize.Declaration{Name: "x", Kind: "double", Min: "0", Max: "1e999"}, optimize.Parameter{}, `max is "1e999"`},
@@ -92,7 +95,7 @@ func TestDeclaration(t *testing.T) {
 	}
 }
 
-// FuzzDeclaration checks that whatever a manifest declares is refused or gives
+// FuzzDeclaration checks that whatever a manifest declares is rejected or gives
 // values that read back as themselves.
 func FuzzDeclaration(f *testing.F) {
 	f.Add("double", "0.1", "1", "0.1", "uniform", "a")

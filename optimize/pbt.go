@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
 // Labels on the suggestions of [NewPBT].
@@ -18,15 +19,15 @@ const (
 	// PBTGenerationLabel is how many trials the checkpoint of a suggestion has
 	// behind it: 0 for one that begins from nothing.
 	PBTGenerationLabel = "pbt.suggestion.katib.kubeflow.org/generation"
-	// PBTParentLabel is the index of the trial whose checkpoint the suggestion
-	// goes on from. One of generation 0 does not have it.
+	// PBTParentLabel is the index of the trial from whose checkpoint the
+	// suggestion continues. Generation 0 does not have it.
 	PBTParentLabel = "pbt.suggestion.katib.kubeflow.org/parent"
 	// PBTMemberLabel is the index of the trial of generation 0 with which the
 	// member of the population began that the suggestion continues.
 	PBTMemberLabel = "pbt.diwan.dev/member"
 )
 
-// PBTConfig says how [NewPBT] searches.
+// PBTConfig configures [NewPBT].
 type PBTConfig struct {
 	// Population is how many members there are, from 2; more when there are
 	// more workers.
@@ -34,8 +35,8 @@ type PBTConfig struct {
 	// Truncation is the part of the population, from 0 to 1, that is replaced,
 	// and the part that replaces it.
 	Truncation float64
-	// Resample is the probability, from 0 to 1, that a value is drawn anew;
-	// otherwise it stays. Less than 0 perturbs every value instead.
+	// Resample is the probability, from 0 to 1, that a value is resampled;
+	// otherwise it stays. If negative, every value is perturbed instead.
 	Resample float64
 }
 
@@ -51,17 +52,19 @@ func DefaultPBTConfig() PBTConfig { return PBTConfig{Population: 40, Truncation:
 //
 // The population has a number of members, each a chain of trials. When a
 // member's trial ends and its value is among the worst of the population, or it
-// has failed, the member goes on from the checkpoint and the values of one of
+// has failed, the member continues from the checkpoint and the values of one of
 // the best; otherwise from its own. Either way, each number is multiplied by
 // 0.8 or 1.2, by a step at least, and a value of a list becomes the next or the
 // one before, as in Katib.
 //
-// It never waits: the member with the fewest generations behind it goes on
-// first, and when all of them are busy a new one begins. A point may be
-// suggested again, as it has another checkpoint then, so that the search has no
-// end in a finite space. The best known results are where the first members
-// begin.
-func NewPBT(_ *Space, seed uint64, c PBTConfig) (Sampler, error) {
+// It never waits: the member with the fewest generations continues first, and
+// when all are busy a new one starts. A point may be suggested again, since it
+// then has another checkpoint, so the search does not end in a finite space.
+// The first members start from the best known results.
+func NewPBT(space *Space, seed uint64, c PBTConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.Population < 2:
 		return nil, fmt.Errorf("population is %d: want at least 2", c.Population)
@@ -149,7 +152,8 @@ func (p *pbt) idle(h *History) int {
 	return idle
 }
 
-// generation returns that of a trial, 0 where its labels do not say.
+// generation returns the generation of a trial, 0 if its labels do not have
+// it.
 func generation(t Trial) int {
 	g, err := strconv.Atoi(t.Point.labels[PBTGenerationLabel])
 	if err != nil {
@@ -158,8 +162,8 @@ func generation(t Trial) int {
 	return g
 }
 
-// parent returns the trial that a member goes on from: its last, or one of the
-// best of the population. ok is false when no trial has a value.
+// parent returns the trial from which a member continues: its last, or one of
+// the best of the population. ok is false if no trial has a value.
 func (p *pbt) parent(h *History, place int, numbers *random.Stream) (t Trial, ok bool) {
 	ranking := p.ranking(h)
 	if len(ranking) == 0 {
@@ -270,14 +274,14 @@ func (a *axis) perturb(at float64, up bool) float64 {
 
 func pbtAlgorithm() maker {
 	const directory, population, truncation, resample = "suggestion_trial_dir", "n_population", "truncation_threshold", "resample_probability"
-	return maker{settings: []string{directory, population, truncation, resample, randomState}, build: func(s *settings, p Problem) (Sampler, error) {
-		s.require(directory, "the directory at which trials find their checkpoints")
-		s.require(population, "a whole number from 5")
-		s.require(truncation, "a number from 0 to 1")
+	return maker{settings: []string{directory, population, truncation, resample, randomState}, build: func(s *settings.Reader, p Problem) (Sampler, error) {
+		s.Require(directory, "the directory in which trials find their checkpoints")
+		s.Require(population, "an integer from 5")
+		s.Require(truncation, "a number from 0 to 1")
 		c := DefaultPBTConfig()
-		c.Population = s.int(population, c.Population, atLeast(5))
-		c.Truncation = s.float(truncation, c.Truncation, unitInterval)
-		c.Resample = s.float(resample, c.Resample, unitInterval)
+		c.Population = s.Int(population, c.Population, settings.UpTo(5, mostPopulation))
+		c.Truncation = s.Float(truncation, c.Truncation, settings.UnitInterval)
+		c.Resample = s.Float(resample, c.Resample, settings.UnitInterval)
 		return NewPBT(p.Space, p.Seed, c)
 	}}
 }

@@ -22,7 +22,7 @@ type Assignment struct {
 }
 
 // Assignments returns the value of each parameter that the point has, in the
-// order of the space, or what the space's presentation makes of them.
+// order of the space, or as converted by the space's presentation.
 func (p Point) Assignments() []Assignment {
 	assignments := make([]Assignment, 0, len(p.at))
 	for i, at := range p.at {
@@ -37,9 +37,9 @@ func (p Point) Assignments() []Assignment {
 	return assignments
 }
 
-// Labels returns what the sampler notes about the suggestion, for itself and
-// for the trial, such as the bracket of Hyperband. They are not part of what
-// makes points equal. The caller does not change the map.
+// Labels returns the sampler's notes about the suggestion, for itself and for
+// the trial, such as the bracket of Hyperband. They do not affect equality of
+// points. The caller must not modify the map.
 func (p Point) Labels() map[string]string { return p.labels }
 
 // WithLabels returns the point with other labels. The caller does not change
@@ -64,7 +64,7 @@ func (p Point) Float(name string) float64 {
 	a, at := p.axis(name)
 	switch {
 	case a.Kind == KindCategorical || a.Kind == KindOrdered:
-		panic(fmt.Sprintf("optimize: parameter %q is %s, and no number", name, a.Kind))
+		panic(fmt.Sprintf("optimize: parameter %q is %s, not a number", name, a.Kind))
 	case a.Kind == KindDiscrete && !math.IsNaN(at):
 		return a.number(int(at))
 	}
@@ -77,7 +77,7 @@ func (p Point) Int(name string) int {
 	a, at := p.axis(name)
 	switch {
 	case a.Kind != KindInt:
-		panic(fmt.Sprintf("optimize: parameter %q is %s, and no int", name, a.Kind))
+		panic(fmt.Sprintf("optimize: parameter %q is %s, not an int", name, a.Kind))
 	case math.IsNaN(at):
 		return 0
 	}
@@ -122,4 +122,22 @@ func (p Point) key() string {
 		key = binary.LittleEndian.AppendUint64(key, math.Float64bits(at))
 	}
 	return string(key)
+}
+
+// Presentation converts the points of a space to assignments, if that is not
+// one for each parameter: for example, an architecture as one JSON string.
+// Either function may be nil: then nothing is converted in that direction.
+type Presentation struct {
+	// Write converts one assignment for each parameter to those shown.
+	Write func(plain []Assignment) []Assignment
+	// Read is the inverse of Write. Its error says what is wrong with the
+	// assignments.
+	Read func(shown []Assignment) ([]Assignment, error)
+}
+
+// Presented returns the space with a presentation of its points.
+func (s *Space) Presented(p Presentation) *Space {
+	presented := *s
+	presented.shown = p
+	return &presented
 }

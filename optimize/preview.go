@@ -12,17 +12,17 @@ import (
 	"diwan.dev/diwan/optimize/internal/random"
 )
 
-// Preview is what a search over a resource would cost.
+// Preview is the estimated cost of a search over a resource.
 type Preview struct {
 	// Stages are the amounts of the resource that trials have, the least
 	// first.
 	Stages []Stage
-	// Total is the resource of all trials together. Continued is what it is
-	// when a trial that comes to the next rung goes on from where its parent
-	// has got to; see [LabelParent].
+	// Total is the total resource of all trials. Continued is the total if a
+	// trial that is promoted to the next rung continues where its parent
+	// stopped; see [LabelParent].
 	Total, Continued float64
 	// Elapsed is how long the search takes with the budget's parallel trials,
-	// in units of the resource, where each trial takes as long as it has of it.
+	// in units of the resource, if each trial takes as long as its resource.
 	Elapsed float64
 }
 
@@ -32,13 +32,16 @@ type Stage struct {
 	Trials   int
 }
 
-// PreviewSearch runs a search of as many trials as the budget has, with as many
-// at once, and counts what it would cost. Which configurations are the best is
-// left to chance. The resource names a double, int or discrete parameter.
+// PreviewSearch simulates a search with the budget's number of trials and
+// parallelism, and counts its cost. Which configurations are the best is
+// random. The resource names a double, int or discrete parameter.
 func PreviewSearch(ctx context.Context, sampler Sampler, space *Space, resource string, b Budget) (Preview, error) {
+	if err := space.check(); err != nil {
+		return Preview{}, fmt.Errorf("cannot preview search: %w", err)
+	}
 	axis, ok := space.byName[resource]
 	if !ok || space.axes[axis].Kind == KindCategorical || space.axes[axis].Kind == KindOrdered {
-		return Preview{}, fmt.Errorf("cannot preview search: resource is %q: want the name of a parameter with numbers", resource)
+		return Preview{}, fmt.Errorf("cannot preview search: resource is %q: want the name of a numeric parameter", resource)
 	}
 	if b.MaxTrials < 1 {
 		return Preview{}, fmt.Errorf("cannot preview search: budget has %d trials: want at least 1", b.MaxTrials)

@@ -84,6 +84,7 @@ func TestForAlgorithm(t *testing.T) {
 		"Katib":    {"hyperband", settings, declared[1], optimize.Int("num-epochs", 1, 2)},
 		"Enough":   {"hyperband", settings, optimize.Int("num-epochs", 1, 9), optimize.Int("num-epochs", 1, 9)},
 		"Most":     {"hyperband", settings, optimize.Int("num-epochs", 9, 9), optimize.Int("num-epochs", 1, 9)},
+		"Above":    {"hyperband", settings, optimize.Int("num-epochs", 9, 20), optimize.Int("num-epochs", 1, 20)},
 		"Double":   {"asha", map[string]string{"resource_name": "num-epochs", "r_l": "0.5"}, optimize.Double("num-epochs", 0.1, 0.1), optimize.Double("num-epochs", 0.1, 0.5)},
 		"Wrong":    {"hyperband", map[string]string{"resource_name": "num-epochs", "r_l": "x"}, declared[1], declared[1]},
 		"Other":    {"random", settings, declared[1], declared[1]},

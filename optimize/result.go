@@ -10,7 +10,7 @@ import (
 	"diwan.dev/diwan/optimize/internal/pareto"
 )
 
-// Direction says which values of an objective are better.
+// Direction is the direction of an objective.
 type Direction int
 
 // The directions.
@@ -35,7 +35,7 @@ func (d Direction) loss(value float64) float64 {
 	return value
 }
 
-// State says what became of a suggestion.
+// State is the state of a suggestion.
 type State int
 
 // The states of a suggestion.
@@ -44,28 +44,27 @@ const (
 	Pending State = iota
 	// Complete is one with a value of each objective.
 	Complete
-	// Failed is one that ended without values, or with one that is not a
-	// number. The same point might succeed another time.
+	// Failed is one that ended without values, or with one that is not finite.
+	// The same point might succeed another time.
 	Failed
 	// Infeasible is one that cannot be evaluated, and would not be another
 	// time.
 	Infeasible
 	// Stopped is one that was stopped early; its values are the last seen.
 	Stopped
-	// Lost is one of which nothing is known but that there was one.
+	// Lost is a suggestion of which nothing is known except that it existed.
 	Lost
 )
 
-// Result is what came of a suggestion.
+// Result is the result of a suggestion.
 type Result struct {
 	State State
 	// Values are the objectives', one for each, where State is Complete, and
 	// where it is Stopped if there were any.
 	Values []float64
-	// Violations are of constraints on what comes of a trial, such as
-	// latency − 10 ms: one that is greater than 0 makes the trial infeasible,
-	// and the greater the worse. They may be left out where they are not
-	// known.
+	// Violations are of constraints on a trial's outcome, such as latency −
+	// 10 ms: one that is greater than 0 makes the trial infeasible, and the
+	// greater the worse. They may be omitted if unknown.
 	Violations []float64
 	// Step is when a trial was stopped, in the unit of its reports.
 	Step int
@@ -92,7 +91,7 @@ func (r Result) Violation() float64 {
 	return pareto.Violation(r.Violations)
 }
 
-// Feasible reports whether no constraint on what comes of a trial is violated.
+// Feasible reports whether no outcome constraint is violated.
 func (r Result) Feasible() bool { return r.State != Infeasible && r.Violation() == 0 }
 
 func (r Result) equal(o Result) bool {
@@ -102,17 +101,17 @@ func (r Result) equal(o Result) bool {
 // checked returns the result as a history records it, of a search with some
 // number of objectives.
 func (r Result) checked(objectives int) (Result, error) {
-	isNaN := func(v float64) bool { return math.IsNaN(v) }
+	notFinite := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 	switch r.State {
 	case Complete:
 		if len(r.Values) != objectives {
 			return r, fmt.Errorf("it has %d values: want one for each of %d objectives", len(r.Values), objectives)
 		}
-		if slices.ContainsFunc(r.Values, isNaN) {
+		if slices.ContainsFunc(r.Values, notFinite) {
 			return Result{State: Failed}, nil
 		}
 	case Stopped:
-		if len(r.Values) != objectives || slices.ContainsFunc(r.Values, isNaN) {
+		if len(r.Values) != objectives || slices.ContainsFunc(r.Values, notFinite) {
 			r.Values = nil
 		}
 	case Failed, Infeasible:
@@ -122,7 +121,7 @@ func (r Result) checked(objectives int) (Result, error) {
 	}
 	r.Values, r.Violations = slices.Clone(r.Values), slices.Clone(r.Violations)
 	for i, v := range r.Violations {
-		if isNaN(v) {
+		if math.IsNaN(v) {
 			r.Violations[i] = math.Inf(1) // a constraint that could not be measured is not satisfied
 		}
 	}

@@ -8,15 +8,16 @@ import (
 	"fmt"
 
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
 )
 
 // Sampler suggests points.
 type Sampler interface {
-	// Sample returns the point that follows the suggestions of h, that with
-	// index h.Len(), and does not change h. It is a pure function of h and of
-	// what the sampler was made with; what a sampler remembers from earlier
-	// calls may make it faster, and nothing else. It does not depend on the
-	// order in which results were told, which is not known after a restart.
+	// Sample returns the next point after the suggestions in h, with index
+	// h.Len(), and does not change h. It is a pure function of h and of the
+	// sampler's configuration; a sampler may cache earlier calls only to be
+	// faster. It does not depend on the order in which results were told,
+	// which is unknown after a restart.
 	//
 	// The point satisfies the constraints of the space. In a finite space it
 	// is one that h does not contain. When there is none left, the error is
@@ -27,7 +28,7 @@ type Sampler interface {
 }
 
 // ErrExhausted says that every point of a finite space was suggested.
-var ErrExhausted = errors.New("search space is exhausted: every point of it was suggested")
+var ErrExhausted = errors.New("search space is exhausted: every point was suggested")
 
 // draws is how many random points are tried where proposals are not new.
 const draws = 100
@@ -36,6 +37,9 @@ const draws = 100
 // that h does not contain. Where there is none, it is a random point, or in a
 // finite space any other.
 func novel(h *History, attempts int, propose func() Point) (Point, error) {
+	if err := h.space.check(); err != nil {
+		return Point{}, err
+	}
 	if exhausted(h) {
 		return Point{}, ErrExhausted
 	}
@@ -80,4 +84,38 @@ func unseen(h *History, n uint64) (Point, error) {
 func exhausted(h *History) bool {
 	size, finite := h.space.Size()
 	return finite && uint64(h.Distinct()) >= size
+}
+
+// NewRandom returns the sampler that draws each point from the distributions
+// of its parameters. Each index has its own random numbers, so a point does
+// not depend on the history.
+func NewRandom(seed uint64) Sampler { return randomSampler{seed} }
+
+type randomSampler struct{ seed uint64 }
+
+func (r randomSampler) Sample(ctx context.Context, h *History) (Point, error) {
+	numbers := random.New(r.seed, uint64(h.Len()))
+	p, err := novel(h, draws, func() Point { return randomPoint(h.space, numbers) })
+	if err != nil {
+		return Point{}, err
+	}
+	return p, ctx.Err()
+}
+
+// randomPoint draws a point from the distributions of its parameters.
+func randomPoint(s *Space, numbers *random.Stream) Point {
+	u := make([]float64, s.Len())
+	for i := range u {
+		u[i] = numbers.Float()
+	}
+	return s.Quantile(u)
+}
+
+func randomAlgorithm() maker {
+	return maker{
+		settings: []string{randomState},
+		build: func(_ *settings.Reader, p Problem) (Sampler, error) {
+			return NewRandom(p.Seed), nil
+		},
+	}
 }

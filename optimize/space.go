@@ -24,8 +24,20 @@ type Space struct {
 	shown       Presentation
 }
 
+// ErrNoSpace is the error of what needs a space and is given none, as happens
+// where the error of [NewSpace] was not looked at.
+var ErrNoSpace = errors.New("space is missing: create one with NewSpace, and check its error")
+
+// check returns ErrNoSpace for a space that NewSpace did not make.
+func (s *Space) check() error {
+	if s == nil || len(s.axes) == 0 {
+		return ErrNoSpace
+	}
+	return nil
+}
+
 // NewSpace returns the space of some parameters: at least one, each valid and
-// with a name of its own. Its error names each parameter that is not.
+// with a unique name. Its error names each invalid parameter.
 func NewSpace(parameters ...Parameter) (*Space, error) {
 	s := &Space{byName: make(map[string]int, len(parameters))}
 	var problems []error
@@ -102,6 +114,12 @@ func (s *Space) Parse(assignments []Assignment) (Point, error) {
 		}
 		assignments = plain
 	}
+	return s.parse(assignments)
+}
+
+// parse returns the point that the plain assignments name, one for each
+// parameter that it has.
+func (s *Space) parse(assignments []Assignment) (Point, error) {
 	p := s.point()
 	for _, each := range assignments {
 		i, ok := s.byName[each.Name]

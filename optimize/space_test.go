@@ -52,8 +52,8 @@ func near(a, b float64) bool {
 	return math.Abs(a-b) <= 1e-6*math.Max(math.Abs(a), math.Abs(b))
 }
 
-// TestReverseLog checks that the density grows towards the maximum as that of
-// a logarithm does towards the minimum.
+// TestReverseLog checks that the density grows toward the maximum as that of
+// a logarithm does toward the minimum.
 func TestReverseLog(t *testing.T) {
 	t.Parallel()
 	log, reverse := newAxis(Double("x", 0.001, 1).Log()), newAxis(Double("x", 0.001, 1).Distributed(ReverseLogUniform))

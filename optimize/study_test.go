@@ -73,8 +73,8 @@ func TestTell(t *testing.T) {
 	}{
 		{"A result is taken.", study.Tell(2, 1), ""},
 		{"Telling it again changes nothing.", study.Tell(2, 1), ""},
-		{"Another is refused.", study.Tell(2, 0.5), "it has one already"},
-		{"So is a failure after it.", study.Fail(2), "it has one already"},
+		{"Another is refused.", study.Tell(2, 0.5), "it already has one"},
+		{"So is a failure after it.", study.Fail(2), "it already has one"},
 		{"Not a number is a failure.", study.Tell(0, math.NaN()), ""},
 		{"Which may be told again.", study.Fail(0), ""},
 		{"An equal value is no better, but earlier.", study.Tell(1, 1), ""},

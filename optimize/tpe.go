@@ -7,15 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
+	"diwan.dev/diwan/optimize/internal/parzen"
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/settings"
+	"diwan.dev/diwan/optimize/internal/tpe"
 )
 
-// TPEConfig says how a tree-structured Parzen estimator searches.
+// TPEConfig configures a tree-structured Parzen estimator.
 type TPEConfig struct {
-	// Multivariate is set to model parameters together, which finds what
-	// matters in combination, and not each by itself.
+	// Multivariate models parameters jointly, which finds interactions,
+	// instead of independently.
 	Multivariate bool
 	// Startup is how many results are awaited before the model is asked, from
 	// 0: until then points come from a scrambled Sobol sequence. Optuna's
@@ -25,8 +29,8 @@ type TPEConfig struct {
 	// trials for each suggestion, from 1; the best of them is suggested. The
 	// number is 24 in both libraries.
 	Candidates int
-	// Gamma, greater than 0, says how many trials are good: Gamma·n of n with
-	// a value, or where Root is set Gamma·√n, rounded up, no fewer than
+	// Gamma, greater than 0, determines how many trials are good: Gamma·n of n
+	// with a value, or where Root is set Gamma·√n, rounded up, no fewer than
 	// MinGood and no more than MaxGood. Optuna has 0.1·n and hyperopt 0.25·√n,
 	// and both at most 25.
 	Gamma            float64
@@ -106,62 +110,139 @@ func (c TPEConfig) others() int {
 // behind these. Trials that failed are never good, and neither are those
 // pending, so that others keep away from them.
 func NewTPE(space *Space, seed uint64, c TPEConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("cannot make TPE: %w", err)
 	}
-	startup, err := newStartup(space, seed)
-	if err != nil {
-		return nil, err
+	model := tpe.Model{
+		Groups: tpeGroups(space, c.Multivariate), Joint: c.Multivariate,
+		Prior: c.PriorWeight, Candidates: c.Candidates,
 	}
-	return &tpe{TPEConfig: c, seed: seed, startup: startup, groups: tpeGroups(space, c.Multivariate)}, nil
+	return &tpeSampler{TPEConfig: c, seed: seed, startup: initialDesign(space, seed), model: model}, nil
 }
 
-type tpe struct {
+type tpeSampler struct {
 	TPEConfig
 	seed    uint64
 	startup Sampler
-	groups  []tpeGroup
+	model   tpe.Model
 
 	mu       sync.Mutex
-	evidence *tpeEvidence // of the history seen last
+	history  *History // that the evidence is of
+	told     int
+	evidence *tpe.Evidence
 }
 
-func (s *tpe) Sample(ctx context.Context, h *History) (Point, error) {
+// rounds is how often candidates are redrawn if none of them is usable.
+const rounds = 4
+
+func (s *tpeSampler) Sample(ctx context.Context, h *History) (Point, error) {
 	if len(h.told)+len(h.known) < s.Startup {
 		return s.startup.Sample(ctx, h)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.evidence == nil || !s.evidence.of(h) {
-		s.evidence = newTPEEvidence(h)
+	s.follow(h)
+	exists := func(g tpe.Group, u []float64) bool {
+		first := g.Coordinates[0]
+		return h.space.axes[first].parent < 0 || h.space.active(first, h.space.Quantile(u))
 	}
-	s.evidence.update()
-	proposals := s.propose(h.space, s.evidence.split(s.good, s.others()), random.New(s.seed, uint64(h.Len())))
-	p, err := novel(h, tpeRounds*s.Candidates, proposals)
+	next := s.model.Propose(s.evidence.Split(s.good, s.others()), exists, h.space.Len(), random.New(s.seed, uint64(h.Len())).Float)
+	p, err := novel(h, rounds*s.Candidates, func() Point { return h.space.Quantile(next()) })
 	if err != nil {
 		return Point{}, err
 	}
 	return p, ctx.Err()
 }
 
-// newStartup returns the sampler of the first points: a scrambled Sobol
-// sequence, or random points in a space that is too large for one.
-func newStartup(space *Space, seed uint64) (Sampler, error) {
-	if space.Len() > MaxSobol {
-		return NewRandom(seed), nil
+// follow takes in what is new in the history.
+func (s *tpeSampler) follow(h *History) {
+	if s.history != h {
+		s.history, s.told, s.evidence = h, 0, tpe.NewEvidence(len(h.directions))
 	}
-	return NewSobol(space, seed)
+	trials, known := s.evidence.Len()
+	for _, t := range h.known[known:] {
+		s.evidence.AddKnown(h.space.Unit(t.Point), tpeResult(h, t))
+	}
+	for _, t := range h.trials[trials:] {
+		if t.State == Lost {
+			s.evidence.Add(nil)
+		} else {
+			s.evidence.Add(h.space.Unit(t.Point))
+		}
+	}
+	for ; s.told < len(h.told); s.told++ {
+		i := h.told[s.told]
+		s.evidence.Tell(i, tpeResult(h, h.trials[i]))
+	}
+}
+
+// tpeResult returns how a trial ended as evidence.
+func tpeResult(h *History, t Trial) tpe.Result {
+	return tpe.Result{
+		Failed: t.State == Failed || t.State == Infeasible, Violation: t.Violation(),
+		Stopped: t.State == Stopped, Step: t.Step, Losses: h.losses(t),
+	}
+}
+
+// tpeGroups returns the groups of a space, those of parents before those of
+// their children. Parameters with a single value are in none.
+func tpeGroups(space *Space, multivariate bool) []tpe.Group {
+	var groups []tpe.Group
+	for _, i := range space.order {
+		a := &space.axes[i]
+		if a.count == 1 {
+			continue
+		}
+		same := func(g tpe.Group) bool {
+			first := &space.axes[g.Coordinates[0]]
+			return multivariate && first.parent == a.parent && slices.Equal(first.where, a.where)
+		}
+		at := slices.IndexFunc(groups, same)
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, tpe.Group{})
+		}
+		groups[at].Coordinates = append(groups[at].Coordinates, i)
+		groups[at].Axes = append(groups[at].Axes, a.cube())
+	}
+	return groups
+}
+
+// fine is the number of values from which an axis is modelled as continuous.
+const fine = 32
+
+// cube returns how the axis divides the unit interval.
+func (a *axis) cube() parzen.Axis {
+	switch {
+	case !a.ordered():
+		return parzen.Axis{Choices: int(a.count)}
+	case a.count == 0:
+		return parzen.Axis{}
+	case a.count > fine:
+		return parzen.Axis{Grain: 1 / float64(a.count)}
+	case !a.shaped():
+		return parzen.Axis{Edges: parzen.Even(int(a.count))}
+	}
+	edges := make([]float64, a.count+1)
+	for k := range a.count - 1 {
+		edges[k+1] = math.Max(a.cumulate(a.coordinate(k)+a.Step/2), edges[k])
+	}
+	edges[a.count] = 1
+	return parzen.Axis{Edges: edges}
 }
 
 func tpeAlgorithm() maker {
 	return maker{
 		settings: []string{"gamma", "prior_weight", "n_EI_candidates", "n_ei_candidates", "n_startup_trials", randomState},
-		build: func(s *settings, p Problem) (Sampler, error) {
+		build: func(s *settings.Reader, p Problem) (Sampler, error) {
 			c := DefaultUnivariateTPEConfig()
-			c.PriorWeight = s.float("prior_weight", c.PriorWeight, positive)
-			c.Candidates = s.int("n_EI_candidates", c.Candidates, atLeast(1))
-			if s.has("gamma") {
-				c.Gamma, c.Root, c.MinGood = s.float("gamma", c.Gamma, openUnit), true, 1
+			c.PriorWeight = s.Float("prior_weight", c.PriorWeight, settings.Positive)
+			c.Candidates = s.Int("n_EI_candidates", c.Candidates, settings.UpTo(1, mostCandidates))
+			if s.Has("gamma") {
+				c.Gamma, c.Root, c.MinGood = s.Float("gamma", c.Gamma, settings.OpenUnit), true, 1
 			}
 			return buildTPE(s, p, c)
 		},
@@ -171,7 +252,7 @@ func tpeAlgorithm() maker {
 func multivariateTPEAlgorithm() maker {
 	return maker{
 		settings: []string{"n_ei_candidates", "n_startup_trials", randomState},
-		build: func(s *settings, p Problem) (Sampler, error) {
+		build: func(s *settings.Reader, p Problem) (Sampler, error) {
 			return buildTPE(s, p, DefaultTPEConfig())
 		},
 	}
@@ -179,9 +260,9 @@ func multivariateTPEAlgorithm() maker {
 
 // buildTPE reads the settings that both algorithms have. Optuna accepts 0
 // candidates only to fail later; it is taken for the default.
-func buildTPE(s *settings, p Problem, c TPEConfig) (Sampler, error) {
-	c.Startup = s.int("n_startup_trials", c.Startup, notNegative)
-	if n := s.int("n_ei_candidates", c.Candidates, notNegative); n > 0 {
+func buildTPE(s *settings.Reader, p Problem, c TPEConfig) (Sampler, error) {
+	c.Startup = s.Int("n_startup_trials", c.Startup, settings.NotNegative)
+	if n := s.Int("n_ei_candidates", c.Candidates, settings.UpTo(0, mostCandidates)); n > 0 {
 		c.Candidates = n
 	}
 	return NewTPE(p.Space, p.Seed, c)

@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkTPE measures one suggestion and its result, in spaces of continuous
-// parameters, whole numbers and texts, after so many others.
+// parameters, integers and texts, after so many others.
 func BenchmarkTPE(b *testing.B) {
 	for _, name := range []string{"tpe", "multivariate-tpe"} {
 		for _, dimensions := range []int{5, 20, 100} {

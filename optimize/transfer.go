@@ -8,216 +8,319 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 
 	"diwan.dev/diwan/optimize/internal/random"
+	"diwan.dev/diwan/optimize/internal/surrogate"
+	"diwan.dev/diwan/optimize/internal/transfer"
 )
 
-// TransferConfig says how a search learns from earlier ones.
+// TransferConfig configures how a search learns from earlier ones.
 type TransferConfig struct {
-	// Initial is among how many suggestions at the start there may be good
-	// points of earlier searches, from 0. The first is always one, others as
-	// far as earlier searches are believed.
+	// Initial is how many initial suggestions may be good points of earlier
+	// searches, from 0. The first always is one, others to the extent that
+	// earlier searches are trusted.
 	Initial int
 	// Half is the number of results after which at most half of the
 	// suggestions come from earlier searches, greater than 0. They become
 	// rarer with the square of it: by then the sampler below knows as much,
 	// and only it finds the last digits.
 	Half float64
-	// Optimism is how far earlier searches are believed before any result, in
-	// standard deviations of chance; it fades with a handful of results. At
-	// 0.4, a third of the suggestions are theirs.
+	// Optimism is how far earlier searches are trusted before any result, in
+	// standard deviations of chance; it fades with a few results. At 0.4, a
+	// third of the suggestions are theirs.
 	Optimism float64
 }
 
 // DefaultTransferConfig returns a configuration with which searches of related
-// functions gain much at the start, and those of others lose a trial or two.
+// functions gain much at the start, and searches of unrelated ones lose a
+// trial or two.
 func DefaultTransferConfig() TransferConfig {
 	return TransferConfig{Initial: 3, Half: 8, Optimism: 0.4}
 }
 
-// NewTransfer returns a sampler that suggests what base does, but first and now
-// and then what earlier searches found good, as far as they agree with what the
-// search itself finds.
+// NewTransfer returns a sampler that suggests the points of base, but at first
+// and occasionally those that earlier searches found good, to the extent that
+// they agree with the search's own results.
 //
 // The earlier searches may differ in scale and direction of the objective, and
 // in parameters: those of the same name count, and values are those of the
 // space where it has them. The first suggestions are points that the best of
 // the earlier searches have in common, chosen so that each of them has one that
-// is good for it (Wistuba, Schilling and Schmidt-Thieme, "Sequential
-// model-free hyperparameter tuning", 2015). Later ones minimise a model of the
-// search that is stacked on theirs: each earlier search is a Gaussian process
-// of the ranks of its values, weighted by how well it orders the results of the
-// search (Feurer, Letham and Bakshy, "Scalable meta-learning for Bayesian
+// is good for it (Wistuba, Schilling and Schmidt-Thieme, "Sequential model-free
+// hyperparameter tuning", 2015). Later ones minimize a model of the search that
+// is stacked on theirs: each earlier search is a Gaussian process of the ranks
+// of its values, weighted by how well it orders the results of the search
+// (Feurer, Letham and Bakshy, "Scalable meta-learning for Bayesian
 // optimization", 2018), and a last one learns what they miss (Golovin et al.,
 // "Google Vizier", 2017). How often depends on whether this order is better
-// than chance: earlier searches that mislead are soon not asked any more.
+// than chance: misleading earlier searches are soon ignored.
 //
 // Of several objectives the first counts.
 func NewTransfer(base Sampler, space *Space, sources []*History, seed uint64, c TransferConfig) (Sampler, error) {
+	if err := space.check(); err != nil {
+		return nil, err
+	}
 	switch {
 	case base == nil:
 		return nil, errors.New("cannot transfer: base sampler is nil")
 	case c.Initial < 0:
-		return nil, fmt.Errorf("cannot transfer: Initial is %d: want a whole number from 0", c.Initial)
+		return nil, fmt.Errorf("cannot transfer: Initial is %d: want an integer from 0", c.Initial)
 	case !(c.Half > 0):
 		return nil, fmt.Errorf("cannot transfer: Half is %v: want a number greater than 0", c.Half)
 	case math.IsNaN(c.Optimism):
 		return nil, errors.New("cannot transfer: Optimism is not a number")
 	}
-	t := &transfer{base: base, space: space, seed: seed, config: c, features: newFeatures(space), seen: map[string][]float64{}}
+	t := &transferSampler{base: base, space: space, seed: seed, config: c, features: newFeatures(space)}
 	for _, h := range sources {
-		if s := t.features.source(h); s != nil {
+		if s := newSource(space, h); s != nil {
 			t.sources = append(t.sources, s)
 		}
 	}
 	return t, nil
 }
 
-type transfer struct {
+type transferSampler struct {
 	base     Sampler
 	space    *Space
 	seed     uint64
 	config   TransferConfig
-	features features
-	sources  []*source
+	features surrogate.Features
+	sources  []*transfer.Source
 
 	once   sync.Once
-	models []*sourceModel // of each source, and of all together
-
-	mu   sync.Mutex
-	seen map[string][]float64 // what models predict at points, to save time
+	models *transfer.Models
 }
 
 // Sample implements [Sampler].
-func (t *transfer) Sample(ctx context.Context, h *History) (Point, error) {
+func (t *transferSampler) Sample(ctx context.Context, h *History) (Point, error) {
 	if len(t.sources) == 0 {
 		return t.base.Sample(ctx, h)
 	}
-	t.once.Do(func() { t.models = t.features.models(t.sources) })
-	target := t.newTarget(h)
+	t.once.Do(func() { t.models = transfer.Together(t.features, t.sources) })
+	target := newTarget(t.models, h)
 	numbers := random.New(t.seed, uint64(h.Len()))
-	if first := h.Len() == 0 && t.config.Initial > 0; !first && numbers.Float() >= t.share(target) {
+	if first := h.Len() == 0 && t.config.Initial > 0; !first && numbers.Float() >= target.Share(t.config.Half, t.config.Optimism) {
 		return t.base.Sample(ctx, h)
 	}
 	if h.Len() < t.config.Initial {
-		if p, ok := t.cover(target); ok {
+		if p, ok := t.cover(h, target); ok {
 			return p, ctx.Err()
 		}
 	}
-	p, err := t.propose(target, numbers)
+	p, err := t.propose(h, target, numbers)
 	if err != nil {
 		return Point{}, err
 	}
 	return p, ctx.Err()
 }
 
-// share returns how many of the suggestions are to come from earlier searches
-// now, from 0 to 1.
-func (t *transfer) share(g *target) float64 {
-	n := float64(len(g.losses))
-	fading := 1 / (1 + n/5)
-	z := significance(g.agreement(), len(g.losses)) + t.config.Optimism*fading - doubt*(1-fading)
-	late := n / t.config.Half
-	return math.Max(2*below(z)-1, 0) / (1 + late*late)
-}
-
-// doubt is how many standard deviations earlier searches have to be better than
-// chance to be asked in the long run.
-const doubt = 1
-
-// significance returns a Kendall correlation of n pairs in standard deviations
-// of what chance makes of it.
-func significance(correlation float64, n int) float64 {
-	if n < 2 {
-		return 0
-	}
-	k := float64(n)
-	return correlation / math.Sqrt(2*(2*k+5)/(9*k*(k-1)))
-}
-
 // cover returns a good point of an earlier search, that which most lowers the
 // mean over searches of the best prediction so far; false if none does by much.
-func (t *transfer) cover(g *target) (Point, bool) {
-	weights := g.weights(-1)
-	best := make([]float64, len(t.models))
-	for m := range best {
-		best[m] = worstScore
-		for _, at := range g.predictions {
-			best[m] = math.Min(best[m], at[m])
-		}
-		for _, at := range g.pending {
-			best[m] = math.Min(best[m], at.predictions[m])
-		}
-	}
+func (t *transferSampler) cover(h *History, g *transfer.Target) (Point, bool) {
+	gain := g.Gain()
 	var chosen Point
 	most := 0.1 // of a standard deviation
 	for _, s := range t.sources {
-		for _, u := range s.best {
+		for _, u := range s.Best {
 			p := t.space.Quantile(u)
-			if g.h.Contains(p) || !t.space.Feasible(p) {
+			if h.Contains(p) || !t.space.Feasible(p) {
 				continue
 			}
-			gain := 0.0
-			for m, v := range t.predict(p) {
-				gain += weights[m] * math.Max(best[m]-v, 0)
-			}
-			if gain > most {
-				chosen, most = p, gain
+			if v := gain(t.space.Unit(p)); v > most {
+				chosen, most = p, v
 			}
 		}
 	}
 	return chosen, chosen.space != nil
 }
 
-// worstScore is a normal score that no trial is as bad as.
-const worstScore = 3
+const (
+	transferProposals  = 400 // random points that are rated
+	transferNeighbours = 30  // points near each good one that are rated
+	transferSteps      = 60  // steps from the best of them
+)
 
-// predict returns what each model predicts at a point.
-func (t *transfer) predict(p Point) []float64 {
-	key := p.key()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known, ok := t.seen[key]; ok {
-		return known
+// propose returns the point that promises most.
+func (t *transferSampler) propose(h *History, g *transfer.Target, numbers *random.Stream) (Point, error) {
+	s := g.Stack()
+	rate := func(u []float64) float64 {
+		p := t.space.Quantile(u)
+		if h.Contains(p) || !t.space.Feasible(p) {
+			return math.Inf(1) // it cannot be suggested
+		}
+		return s.Rate(t.space.Unit(p))
 	}
-	row := t.features.row(t.space.Unit(p))
-	predictions := make([]float64, len(t.models))
-	for i, m := range t.models {
-		predictions[i] = m.mean(row)
+	w := surrogate.Walker{Features: t.features, Numbers: numbers, Rate: rate}
+	var best []float64
+	rating := math.Inf(1)
+	try := func(u []float64) {
+		if v := rate(u); v < rating {
+			best, rating = slices.Clone(u), v
+		}
 	}
-	t.seen[key] = predictions
-	return predictions
+	u := make([]float64, t.space.Len())
+	random := func() []float64 {
+		for i := range u {
+			u[i] = numbers.Float()
+		}
+		return u
+	}
+	for range transferProposals {
+		try(random())
+	}
+	for _, start := range t.starts(h, g) {
+		try(start)
+		for range transferNeighbours {
+			try(w.Near(start, 0.2))
+		}
+	}
+	if best != nil {
+		best, _ = w.Descend(best, rating, transferSteps)
+	}
+	return novel(h, draws, func() Point {
+		if best != nil {
+			p := t.space.Quantile(best)
+			best = nil
+			return p
+		}
+		return t.space.Quantile(random())
+	})
+}
+
+// starts returns the best point of the search, and of the earlier ones that
+// weigh most.
+func (t *transferSampler) starts(h *History, g *transfer.Target) [][]float64 {
+	var starts [][]float64
+	if best, ok := h.Best(); ok {
+		starts = append(starts, surrogate.Whole(t.space.Unit(best.Point)))
+	}
+	weights := g.Weights()[:len(t.sources)]
+	order := surrogate.Ascending(weights)
+	slices.Reverse(order)
+	for _, s := range order[:min(len(order), 8)] {
+		starts = append(starts, t.sources[s].Best[0])
+	}
+	return starts
+}
+
+// newSource returns an earlier search as seen from a space, nil if it has fewer
+// than two results for points of that.
+func newSource(space *Space, h *History) *transfer.Source {
+	var points [][]float64
+	var losses []float64
+	known := make([]bool, space.Len())
+	for _, t := range slices.Concat(h.known, h.trials) {
+		if !t.Complete() || !t.Feasible() {
+			continue
+		}
+		if u, ok := space.translate(t.Point, known); ok {
+			points, losses = append(points, u), append(losses, h.Direction().loss(t.Value()))
+		}
+	}
+	if len(losses) < 2 {
+		return nil
+	}
+	return transfer.NewSource(points, losses, known)
+}
+
+// translate returns where a point of another space is in the unit cube of this
+// one, and notes which parameters it has. A parameter that it does not have is
+// not a number. ok is false if a value is out of range.
+func (s *Space) translate(p Point, known []bool) (unit []float64, ok bool) {
+	unit = make([]float64, s.Len())
+	for i := range unit {
+		a := &s.axes[i]
+		unit[i] = math.NaN()
+		k, has := p.space.byName[a.Name]
+		if !has {
+			continue
+		}
+		known[i] = true
+		if math.IsNaN(p.at[k]) {
+			continue
+		}
+		if unit[i], ok = a.locate(p.space.axes[k].format(p.at[k])); !ok {
+			return nil, false
+		}
+	}
+	return unit, true
+}
+
+// locate returns where in the unit interval of the axis the nearest value to a
+// text is, false if it is out of range or no value.
+func (a *axis) locate(text string) (u float64, ok bool) {
+	if at, err := a.parse(text); err == nil {
+		return a.unit(at), true
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || a.Kind == KindCategorical || a.Kind == KindOrdered:
+		return 0, false
+	case a.Kind != KindDiscrete && !(v >= a.Min && v <= a.Max):
+		return 0, false
+	}
+	return a.unit(a.nearest(v)), true
+}
+
+// remembered is how many trials are compared and modelled, the latest, and
+// known results where there are fewer.
+const remembered = 100
+
+// newTarget returns what a search has found so far, as earlier ones see it.
+func newTarget(models *transfer.Models, h *History) *transfer.Target {
+	var results []transfer.Result
+	var pending [][]float64
+	recent := h.trials[max(len(h.trials)-remembered, 0):]
+	known := h.known[max(len(h.known)+len(recent)-remembered, 0):]
+	for _, t := range slices.Concat(known, recent) {
+		switch t.State {
+		case Pending:
+			pending = append(pending, h.space.Unit(t.Point))
+			continue
+		case Lost, Stopped:
+			continue
+		}
+		r := transfer.Result{Point: h.space.Unit(t.Point), Loss: math.Inf(1)}
+		if t.Complete() && t.Feasible() {
+			r.Loss = h.Direction().loss(t.Value())
+		}
+		results = append(results, r)
+	}
+	return models.NewTarget(results, pending)
 }
 
 // Similarity is how an earlier search compares with another.
 type Similarity struct {
 	// Source is the index of the earlier search.
 	Source int
-	// Agreement is how far it orders the results of the other as they are:
-	// Kendall's rank correlation, from -1 to 1; 0 is chance, and what it is
-	// where there are fewer than two results.
+	// Agreement is how well it orders the results of the other: Kendall's
+	// rank correlation, from -1 to 1; 0 is chance, also used if there are
+	// fewer than two results.
 	Agreement float64
 	// Weight is its part in what all of them say, from 0 to 1.
 	Weight float64
 }
 
-// RankSources returns the earlier searches by how similar they are to a search,
-// the most similar first. Those that have fewer than two results for points of
-// the space are left out.
+// RankSources ranks the earlier searches by similarity to a search, the most
+// similar first. Those with fewer than two results for points of the space are
+// omitted.
 func RankSources(h *History, sources []*History) []Similarity {
-	t := &transfer{space: h.space, features: newFeatures(h.space), seen: map[string][]float64{}}
+	if h.space.check() != nil {
+		return nil
+	}
+	var seen []*transfer.Source
 	var ranked []Similarity
 	for i, each := range sources {
-		if s := t.features.source(each); s != nil {
-			t.sources = append(t.sources, s)
-			t.models = append(t.models, t.features.model(s, s.scores, 1))
+		if s := newSource(h.space, each); s != nil {
+			seen = append(seen, s)
 			ranked = append(ranked, Similarity{Source: i})
 		}
 	}
-	g := t.newTarget(h)
-	for i, w := range g.weights(-1) {
-		ranked[i].Weight, ranked[i].Agreement = w, g.correlation(i, -1)
+	target := newTarget(transfer.Each(newFeatures(h.space), seen), h)
+	for i, w := range target.Weights() {
+		ranked[i].Weight, ranked[i].Agreement = w, target.Agreement(i)
 	}
 	slices.SortStableFunc(ranked, func(a, b Similarity) int {
 		switch {

@@ -79,7 +79,7 @@ func ourNames() (names []string) {
 	return names
 }
 
-// chosen returns the names of optimisers that a list asks for: names, or ours,
+// chosen returns the names of optimizers that a list asks for: names, or ours,
 // peers, cheap (peers) and all. Ours may have settings: ours/tpe:gamma=0.3;prior_weight=2.
 func chosen(list string) ([]string, error) {
 	var names []string
@@ -136,7 +136,7 @@ func paceOf(name string) pace {
 	return cheap
 }
 
-// workshop makes optimisers, and the environments that they need.
+// workshop makes optimizers, and the environments that they need.
 type workshop struct {
 	peers string // the directory of the adapters
 	cache string // that of the environments
@@ -166,7 +166,7 @@ func (w *workshop) environment(ctx context.Context, requirements string) (*peer.
 	return e, nil
 }
 
-// prepare makes the environments of some optimisers.
+// prepare makes the environments of some optimizers.
 func (w *workshop) prepare(ctx context.Context, names []string) error {
 	for _, name := range names {
 		p, err := find(name)

@@ -17,7 +17,7 @@ import (
 	"diwan.dev/diwan/bench/search/study"
 )
 
-// costs measures processor time, one optimiser after another and nothing
+// costs measures CPU time, one optimizer after another and nothing
 // beside it.
 func costs(ctx context.Context, o options) (string, error) {
 	names, err := chosen(cmp.Or(o.optimisers, "all"))

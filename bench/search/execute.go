@@ -21,7 +21,7 @@ type executor struct {
 	workshop *workshop
 	store    *result.Store
 	jobs     int
-	limit    time.Duration // of an optimiser's processor time a search, where the task has none
+	limit    time.Duration // of an optimiser's CPU time a search, where the task has none
 	again    bool          // also those that are in the store
 
 	mu    sync.Mutex

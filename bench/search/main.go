@@ -131,7 +131,7 @@ var parts = []part{
 	{"fidelity", "search-fidelity.md", savings},
 }
 
-// quality compares what optimisers find.
+// quality compares what optimizers find.
 func quality(ctx context.Context, o options) (string, error) {
 	w := newWorkshop(o.peers, o.cache)
 	t := &trainer{

@@ -27,7 +27,7 @@ func (t task) key() result.Key {
 	return result.Key{Problem: t.problem.Name, Optimiser: t.optimiser, Seed: t.seed, Parallel: t.parallel}
 }
 
-// campaign is a set of searches: every optimiser on every problem.
+// campaign is a set of searches: every optimizer on every problem.
 type campaign struct {
 	families   []string
 	dims       []int // of bbob and noisy
@@ -37,7 +37,7 @@ type campaign struct {
 	seeds      int
 	parallel   []int
 	trials     int
-	limit      time.Duration // of processor time a search; 0 for that of the flags
+	limit      time.Duration // of CPU time a search; 0 for that of the flags
 }
 
 // problems returns the campaign's problems. The sample takes from each family
@@ -84,7 +84,7 @@ func (c campaign) tasks(models problem.Evaluator) (tasks []task) {
 	return tasks
 }
 
-// plan joins campaigns. Searches of one optimiser stand together, so that its
+// plan joins campaigns. Searches of one optimizer stand together, so that its
 // process starts once; the slowest come first, so that they do not end alone.
 func plan(campaigns []campaign, models problem.Evaluator) []task {
 	longest := map[result.Key]task{}

@@ -52,7 +52,7 @@ func TestSample(t *testing.T) {
 }
 
 // TestPlan checks that each search is run once, as long as any campaign wants
-// it, and that the searches of an optimiser stand together.
+// it, and that the searches of an optimizer stand together.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	short := campaign{families: []string{"mixed"}, first: 1, n: 1, optimisers: []string{"ours/random", "skopt/gp"}, seeds: 2, parallel: []int{1}, trials: 50, limit: time.Minute}
@@ -74,7 +74,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestScales checks that every scale compares every optimiser that it should.
+// TestScales checks that every scale compares every optimizer that it should.
 func TestScales(t *testing.T) {
 	t.Parallel()
 	for _, scale := range []string{"smoke", "quick", "standard", "full"} {
@@ -140,7 +140,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// TestExecute runs a small comparison with an optimiser that cannot be had,
+// TestExecute runs a small comparison with an optimizer that cannot be had,
 // then again from its file.
 func TestExecute(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// scaled returns the searches of a scale. The dearer an optimiser, the fewer
+// scaled returns the searches of a scale. The dearer an optimizer, the fewer
 // and shorter its searches; all meet on the same problems, since a smaller
 // sample is a part of a greater one.
 func scaled(scale string, first int) ([]campaign, error) {
@@ -69,7 +69,7 @@ func notHyperopt(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasPrefix(name, "hyperopt/") })
 }
 
-// only keeps the optimisers that a list asks for.
+// only keeps the optimizers that a list asks for.
 func only(campaigns []campaign, names []string) []campaign {
 	for i := range campaigns {
 		campaigns[i].optimisers = slices.DeleteFunc(slices.Clone(campaigns[i].optimisers), func(name string) bool {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory keeps observations in memory.
+// Package memory stores observations in memory.
 //
 // It is the store for tests and for searches inside one process: it obeys the
 // whole contract of [observation.Store], but ends with its process.

@@ -3,6 +3,7 @@
 package mysql
 
 import (
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 
 // The server's errors that mean something to a store.
 const (
+	tooManyConnections      = 1040
 	accessDeniedForDatabase = 1044
 	accessDenied            = 1045
 	unknownDatabase         = 1049
@@ -42,7 +44,7 @@ func number(err error) uint16 {
 	return 0
 }
 
-// answered reports whether the server refused a statement and goes on serving
+// answered reports whether the server rejected a statement and keeps serving
 // the connection.
 func answered(err error) bool {
 	switch number(err) {
@@ -58,7 +60,7 @@ func repeat(err error) bool {
 	return n == deadlock || n == lockWait
 }
 
-// explain adds to an error of the database what it means and what to do.
+// explain adds an explanation and a hint to a database error.
 func explain(err error) error {
 	var unreachable *net.OpError
 	switch number(err) {
@@ -67,21 +69,29 @@ func explain(err error) error {
 	case accessDeniedForDatabase, tableAccessDenied, columnAccessDenied:
 		return fmt.Errorf("%w: %w; grant the user all privileges on the database", fs.ErrPermission, err)
 	case unknownDatabase:
-		return fmt.Errorf("%w: make it with CREATE DATABASE, or name another", err)
+		return fmt.Errorf("%w: create it with CREATE DATABASE, or specify another", err)
 	case readOnly:
-		return fmt.Errorf("%w: name the primary server", err)
+		return fmt.Errorf("%w: specify the primary server", err)
 	case tableFull, noSpace, recordFileFull:
 		return fmt.Errorf("%w: %w; free some space on the server's disk", observation.ErrFull, err)
 	case corruptTable, corruptIndex:
-		return fmt.Errorf("%w: %w; restore the database from a copy", observation.ErrCorrupt, err)
+		return fmt.Errorf("%w: %w; restore the database from a backup", observation.ErrCorrupt, err)
+	case shutdown, connectionKilled, tooManyConnections:
+		return fmt.Errorf("%w: %w", observation.ErrUnavailable, err)
 	case packetTooLarge:
-		return fmt.Errorf("%w: raise max_allowed_packet of the server", err)
+		return fmt.Errorf("%w: raise the server's max_allowed_packet", err)
 	}
 	if errors.Is(err, mysql.ErrPktTooLarge) {
-		return fmt.Errorf("%w: raise max_allowed_packet of the server", err)
+		return fmt.Errorf("%w: raise the server's max_allowed_packet", err)
 	}
-	if errors.As(err, &unreachable) && unreachable.Op == "dial" {
-		return fmt.Errorf("%w: check that the server runs and that its host and port are right", err)
+	var unknown *net.DNSError
+	switch {
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return fmt.Errorf("%w: check the host", err)
+	case errors.As(err, &unreachable):
+		return fmt.Errorf("%w: %w: check that the server runs and that its host and port are right", observation.ErrUnavailable, err)
+	case errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, driver.ErrBadConn): // a server that stops
+		return fmt.Errorf("%w: %w", observation.ErrUnavailable, err)
 	}
 	return err
 }

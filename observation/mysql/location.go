@@ -23,7 +23,7 @@ const (
 	defaultPort                   = "3306"
 )
 
-// parse reads a URL. name is the URL without what may be secret.
+// parse parses a URL. name is the URL without secrets.
 func parse(location string) (config *mysql.Config, name string, err error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -47,7 +47,7 @@ func configure(u *url.URL) (*mysql.Config, error) {
 	c.Passwd, _ = u.User.Password()
 	c.DBName = strings.TrimPrefix(u.Path, "/")
 	if c.DBName == "" || strings.Contains(c.DBName, "/") {
-		return nil, errors.New("the URL names no database: want mysql://USER:PASSWORD@HOST:PORT/DATABASE")
+		return nil, errors.New("the URL specifies no database: want mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
 	c.Net, c.Addr = "tcp", u.Host
 	if u.Port() == "" {
@@ -68,11 +68,11 @@ func configure(u *url.URL) (*mysql.Config, error) {
 			c.Net, c.Addr = "unix", value
 		case "tls", "ca", "cert", "key":
 		default:
-			return nil, fmt.Errorf("unknown parameter %q: there are socket, tls, ca, cert and key", key)
+			return nil, fmt.Errorf("unknown parameter %q: want socket, tls, ca, cert or key", key)
 		}
 	}
 	if c.Net == "tcp" && u.Hostname() == "" {
-		return nil, errors.New("the URL names neither a host nor, by ?socket=PATH, a socket")
+		return nil, errors.New("the URL specifies neither a host nor a socket with ?socket=PATH")
 	}
 	return c, secure(c, parameters, u.Hostname())
 }
@@ -100,7 +100,7 @@ func secure(c *mysql.Config, parameters url.Values, host string) error {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return fmt.Errorf("ca: %s holds no certificate in PEM", file)
+			return fmt.Errorf("ca: %s has no PEM certificate", file)
 		}
 	}
 	if cert, key := parameters.Get("cert"), parameters.Get("key"); cert != "" || key != "" {

@@ -17,8 +17,8 @@ import (
 )
 
 // victimDir is the environment variable that makes the test of RunDurable, in
-// a process of its own, append to the store in the directory that it names
-// until it is killed.
+// a separate process, append to the store in the given directory until it is
+// killed.
 const victimDir = "DIWAN_OBSERVATIONTEST_VICTIM"
 
 // RunDurable holds stores whose content outlives their process to that
@@ -51,7 +51,7 @@ func pointsOf(n int64) []observation.Point {
 
 func victim() observation.Trial { return observation.Trial{Namespace: "default", Name: "victim"} }
 
-// appendForEver goes on where the store is, one byte at a time, and prints each
+// appendForEver resumes where the store is, one byte at a time, and prints each
 // offset once it is stored. It returns only when it fails.
 func appendForEver(ctx context.Context, open Open, dir string) error {
 	store, err := open(ctx, dir)

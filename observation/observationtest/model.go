@@ -15,8 +15,8 @@ import (
 	"diwan.dev/diwan/observation"
 )
 
-// model is what a store should hold, written for plainness: all that was
-// stored, in the order of arrival.
+// model is a simple reference implementation of a store: everything stored,
+// in the order of arrival.
 type model struct {
 	offsets map[key]int64
 	points  []held

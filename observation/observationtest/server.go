@@ -58,8 +58,7 @@ func testServerKilled(t *testing.T, server Server, open OpenAt) {
 	})
 }
 
-// testConnectionCut loses what a client sends or what it is answered, most of
-// all at a COMMIT.
+// testConnectionCut drops requests or responses, especially at a COMMIT.
 func testConnectionCut(t *testing.T, server Server, open OpenAt) {
 	proxy := startProxy(t, server.Address())
 	store, err := open(t.Context(), proxy.address())
@@ -103,6 +102,9 @@ func testServerAway(t *testing.T, server Server, open OpenAt) {
 	if _, err := store.Offset(t.Context(), trial, "main"); err == nil {
 		t.Error("Offset without a server returned nil")
 	}
+	if _, err := open(t.Context(), server.Address()); !errors.Is(err, observation.ErrUnavailable) {
+		t.Errorf("opening a store without a server: got %v, want ErrUnavailable", err)
+	}
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +112,9 @@ func testServerAway(t *testing.T, server Server, open OpenAt) {
 	wantPoints(t, store, trial, observation.Query{}, want...)
 }
 
-// writeThrough appends from several goroutines, each to a source of its own,
-// while disturb works, and checks what is stored after that. written tells how
-// many batches were.
+// writeThrough appends from several goroutines, each to its own source, while
+// disturb runs, and then checks what is stored. written returns how many
+// batches were.
 func writeThrough(t *testing.T, store observation.Store, name string, disturb func(written func() int64)) {
 	t.Helper()
 	const writers = 4

@@ -3,9 +3,9 @@
 // Package observationtest holds every [observation.Store] to its contract.
 //
 // A package that implements the interface has one test that calls [Run], and,
-// if what it stores outlives its process, another that calls [RunDurable].
-// Some tests are examples of one rule each; the others compare the store with
-// a simple model over random sequences of calls, and kill processes.
+// if its data outlives the process, another that calls [RunDurable]. Some
+// tests are examples of one rule each; the others compare the store with a
+// simple model over random sequences of calls, and kill processes.
 package observationtest
 
 import (
@@ -21,8 +21,8 @@ import (
 	"diwan.dev/diwan/observation"
 )
 
-// Open opens the store in the directory dir, which exists. A durable store
-// that is opened in a directory again finds what was stored there.
+// Open opens the store in the existing directory dir. A durable store that is
+// reopened in a directory finds what was stored there.
 type Open func(ctx context.Context, dir string) (observation.Store, error)
 
 // Run holds the stores that open returns to the contract.

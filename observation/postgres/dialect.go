@@ -70,7 +70,7 @@ func lock(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	if encoding != "UTF8" {
-		return fmt.Errorf("the database has the encoding %s: make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
+		return fmt.Errorf("the database has the encoding %s: create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding)
 	}
 	if _, err := conn.ExecContext(ctx, "BEGIN"); err != nil {
 		return err

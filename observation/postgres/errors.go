@@ -5,6 +5,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"strings"
@@ -23,8 +24,9 @@ func code(err error) string {
 	return ""
 }
 
-// answered reports whether the server refused a statement and goes on serving
-// the connection: what it says as it ends the connection is no such answer.
+// answered reports whether the server rejected a statement and keeps serving
+// the connection: an error with which it closes the connection does not
+// count.
 func answered(err error) bool {
 	c := code(err)
 	return c != "" && !strings.HasPrefix(c, "57P") && !strings.HasPrefix(c, "08") && c != "25P03" && c != "25P04" && !connecting(err)
@@ -47,30 +49,37 @@ func repeat(err error) bool {
 	return false
 }
 
-// explain adds to an error of the database what it means and what to do.
+// explain adds an explanation and a hint to a database error.
 func explain(err error) error {
 	var answer *pgconn.PgError
 	if connecting(err) && errors.As(err, &answer) {
 		err = answer // without the attempts before it, such as one with TLS
 	}
 	var unreachable *net.OpError
+	var unknown *net.DNSError
 	switch c := code(err); {
 	case c == "28P01" || c == "28000":
 		return fmt.Errorf("%w: check the user and the password, and what pg_hba.conf allows", err)
 	case c == "3D000":
-		return fmt.Errorf("%w: make it with CREATE DATABASE, or name another", err)
+		return fmt.Errorf("%w: create it with CREATE DATABASE, or specify another", err)
 	case c == "42501":
 		return fmt.Errorf("%w: %w; grant the user CREATE and USAGE on the schema", fs.ErrPermission, err)
 	case c == "3F000":
-		return fmt.Errorf("%w: make the schema that search_path names", err)
+		return fmt.Errorf("%w: create the schema in search_path", err)
 	case c == "25006":
-		return fmt.Errorf("%w: name the primary server; with several hosts, add target_session_attrs=read-write", err)
+		return fmt.Errorf("%w: specify the primary server; with several hosts, add target_session_attrs=read-write", err)
 	case c == "53100":
 		return fmt.Errorf("%w: %w; free some space on the server's disk", observation.ErrFull, err)
 	case strings.HasPrefix(c, "XX"):
-		return fmt.Errorf("%w: %w; restore the database from a copy", observation.ErrCorrupt, err)
-	case c == "" && connecting(err) && errors.As(err, &unreachable) && unreachable.Op == "dial":
-		return fmt.Errorf("%w: check that the server runs and that its host and port are right", err)
+		return fmt.Errorf("%w: %w; restore the database from a backup", observation.ErrCorrupt, err)
+	case strings.HasPrefix(c, "57P0") || c == "53300": // it starts or stops; too many connections
+		return fmt.Errorf("%w: %w", observation.ErrUnavailable, err)
+	case c == "" && connecting(err) && errors.As(err, &unknown) && unknown.IsNotFound:
+		return fmt.Errorf("%w: check the host", err)
+	case c == "" && connecting(err) && errors.As(err, &unreachable):
+		return fmt.Errorf("%w: %w: check that the server runs and that its host and port are right", observation.ErrUnavailable, err)
+	case c == "" && connecting(err) && errors.Is(err, io.ErrUnexpectedEOF): // a server that stops
+		return fmt.Errorf("%w: %w", observation.ErrUnavailable, err)
 	}
 	return err
 }

@@ -18,12 +18,12 @@ import (
 
 var errMalformed = errors.New("its URL is malformed")
 
-// Open opens the store in the database that a URL names, such as
-// postgres://user:password@host:5432/database?sslmode=verify-full, and makes
-// its tables if they are not there; the database must be. The parameters are
-// those of PostgreSQL's own clients, and so are the environment variables that
-// stand for what the URL leaves out, PGPASSWORD and PGPASSFILE among them. An
-// error names no password.
+// Open opens the store in the database at a URL, such as
+// postgres://user:password@host:5432/database?sslmode=verify-full, and creates
+// its tables if needed; the database must exist. The parameters are those of
+// PostgreSQL's own clients, and so are the environment variables that supply
+// what the URL omits, such as PGPASSWORD and PGPASSFILE. Errors contain no
+// password.
 func Open(ctx context.Context, location string) (observation.Store, error) {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -46,7 +46,7 @@ func Open(ctx context.Context, location string) (observation.Store, error) {
 	return sqlstore.Open(ctx, name(u), stdlib.OpenDB(*config), dialect())
 }
 
-// name is what errors call the store: the URL without what may be secret.
+// name is the store's name in errors: the URL without secrets.
 func name(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, User: user(u), Host: u.Host, Path: u.Path}).String()
 }

@@ -14,8 +14,8 @@ import (
 	"diwan.dev/diwan/observation"
 )
 
-// explain adds to an error of the database what it means and what to do. Other
-// errors it returns as they are.
+// explain adds an explanation and a hint to a database error. Other errors it
+// returns as they are.
 func explain(err error) error {
 	var coded *sqlite.Error
 	if !errors.As(err, &coded) {
@@ -28,7 +28,7 @@ func explain(err error) error {
 	case sqlite3.SQLITE_FULL:
 		return fmt.Errorf("%w: %w; free some space on its disk", observation.ErrFull, err)
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return fmt.Errorf("%w: %w; restore the file from a copy, or move it away to start with an empty store", observation.ErrCorrupt, err)
+		return fmt.Errorf("%w: %w; restore the file from a backup, or move it away to start with an empty store", observation.ErrCorrupt, err)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return fmt.Errorf("%w: %w; make the file and its directory writable", fs.ErrPermission, err)
 	}

@@ -84,7 +84,7 @@ func TestOpenRefuses(t *testing.T) {
 				raw(t, path, "PRAGMA application_id = 7")
 			},
 			want: observation.ErrCorrupt,
-			hint: "give the store a file of its own",
+			hint: "give the store its own file",
 		},
 		"NotDatabase": {
 			reason: "A text file is not replaced by an empty store.",
@@ -157,7 +157,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestFull fills the space that a store may use: what does not fit is refused
+// TestFull fills the space that a store may use: what does not fit is rejected
 // whole, what is there stays readable, and small changes go on when there is
 // space again.
 func TestFull(t *testing.T) {

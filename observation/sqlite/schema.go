@@ -93,5 +93,5 @@ func fileVersion(ctx context.Context, conn *sql.Conn) (int, error) {
 	case id == 0 && version == 0 && objects == 0:
 		return 0, nil
 	}
-	return 0, fmt.Errorf("%w: the file is an SQLite database of something else; give the store a file of its own", observation.ErrCorrupt)
+	return 0, fmt.Errorf("%w: the file is another application's SQLite database; give the store its own file", observation.ErrCorrupt)
 }

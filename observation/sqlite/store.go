@@ -17,10 +17,10 @@ import (
 	"diwan.dev/diwan/observation/internal/sqlstore"
 )
 
-// Open opens the store in the file path, which it creates, readable by the
-// user alone, if it is not there; its directory must be. An error wraps
+// Open opens the store in the file path, which it creates if needed, readable
+// only by the user; its directory must exist. An error wraps
 // [observation.ErrCorrupt], [observation.ErrNewer] or [observation.ErrFull]
-// where that is the cause.
+// if that is the cause.
 func Open(ctx context.Context, path string) (observation.Store, error) {
 	return open(ctx, path)
 }

@@ -2,9 +2,9 @@
 
 // Package stores opens the observation store that one setting names.
 //
-// The setting is text, such as postgres://user:password@host/database, that a
-// flag, an environment variable or a file holds. [Resolve] reads it where it
-// stands, and [Open] opens what it names:
+// The setting is text, such as postgres://user:password@host/database, from a
+// flag, an environment variable or a file. [Resolve] reads it, and [Open]
+// opens the store:
 //
 //	sqlite:PATH                        a file
 //	postgres://USER:PASSWORD@HOST/NAME a PostgreSQL database
@@ -30,13 +30,13 @@ import (
 // ErrLocation is wrapped by errors about a location that no store can have.
 var ErrLocation = errors.New("want sqlite:PATH, postgres://USER@HOST/DATABASE or mysql://USER@HOST/DATABASE")
 
-// Check returns what is wrong with the form of a location, or nil. The error
-// wraps ErrLocation and repeats nothing of the location but its scheme, since
-// the rest may hold a password.
+// Check validates the form of a location. The error wraps ErrLocation and
+// repeats only the scheme of the location, since the rest may contain a
+// password.
 func Check(location string) error {
 	scheme, rest, found := strings.Cut(location, ":")
 	if !found {
-		return fmt.Errorf("it names no kind of store: %w", ErrLocation)
+		return fmt.Errorf("it specifies no kind of store: %w", ErrLocation)
 	}
 	switch scheme {
 	case "memory":
@@ -45,7 +45,7 @@ func Check(location string) error {
 		}
 	case "sqlite":
 		if rest == "" {
-			return fmt.Errorf("sqlite: lacks the path of a file: %w", ErrLocation)
+			return fmt.Errorf("sqlite: lacks a file path: %w", ErrLocation)
 		}
 	case "postgres", "postgresql", "mysql", "mariadb":
 		if !strings.HasPrefix(rest, "//") {
@@ -55,7 +55,7 @@ func Check(location string) error {
 		if len(scheme) > 20 {
 			return ErrLocation
 		}
-		return fmt.Errorf("there is no store of the kind %q: %w", scheme, ErrLocation)
+		return fmt.Errorf("unknown kind of store %q: %w", scheme, ErrLocation)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func Open(ctx context.Context, location string) (observation.Store, error) {
 		return memory.New(), nil
 	case "sqlite":
 		if err := os.MkdirAll(filepath.Dir(rest), 0o700); err != nil {
-			return nil, fmt.Errorf("cannot make the directory of observation store %s: %w", rest, err)
+			return nil, fmt.Errorf("cannot create the directory of observation store %s: %w", rest, err)
 		}
 		return sqlite.Open(ctx, rest)
 	case "postgres", "postgresql":

@@ -36,8 +36,8 @@ func TestResolve(t *testing.T) {
 		"BigFile":  {reason: "Somebody named another file.", setting: "@" + big, wrong: "is not a file with one line"},
 		"Kind":     {reason: "There is no such store.", setting: "redis://u:hush@h", wrong: `"redis"`},
 		"NoHost":   {reason: "A URL has two slashes.", setting: "postgres:hush", wrong: "lacks //"},
-		"NoPath":   {reason: "A file has a path.", setting: "sqlite:", wrong: "lacks the path"},
-		"Password": {reason: "What has no form may be a password.", setting: "hush", wrong: "names no kind"},
+		"NoPath":   {reason: "A file has a path.", setting: "sqlite:", wrong: "lacks a file path"},
+		"Password": {reason: "What has no form may be a password.", setting: "hush", wrong: "specifies no kind"},
 		"Memory":   {reason: "Memory has no name.", setting: "memory:hush", wrong: "nothing behind the colon"},
 		"KatibMySQL": {
 			reason: "Katib's variables name a database, and what they leave out is Katib's default.", setting: "katib:",

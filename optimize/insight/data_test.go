@@ -148,9 +148,9 @@ func TestErrors(t *testing.T) {
 		t.Errorf("Fit of no trials: %v: want ErrTooFew", nothing)
 	}
 	wrong := map[string]func() error{
-		"objective 1":        func() error { _, err := Fit(h, Options{Objective: 1}); return err },
-		"objective -1":       func() error { _, err := Convergence(h, -1); return err },
-		"objective 7":        func() error { _, err := Distribution(h, 7); return err },
+		"objective is 1":     func() error { _, err := Fit(h, Options{Objective: 1}); return err },
+		"objective is -1":    func() error { _, err := Convergence(h, -1); return err },
+		"objective is 7":     func() error { _, err := Distribution(h, 7); return err },
 		`no parameter "x"`:   func() error { _, err := m.Response("x"); return err },
 		"and itself":         func() error { _, err := m.Contour("rate", "rate"); return err },
 		`no parameter "y"`:   func() error { _, err := SliceOf(h, "y", 0); return err },

@@ -25,8 +25,8 @@ type dim struct {
 	base     []float64
 }
 
-// newLattice returns the lattice with at most some number of cells for each
-// parameter, but for categories, each of which has its cell.
+// newLattice returns the lattice with a maximum number of cells per
+// parameter, except for categories, each of which has its own cell.
 func newLattice(space *optimize.Space, most int) *lattice {
 	l := &lattice{space: space, dims: make([]dim, space.Len())}
 	byName := make(map[string]int, space.Len())

@@ -4,8 +4,7 @@ package insight
 
 import "slices"
 
-// leaf is a leaf of a tree with what is known of how likely a random point is
-// in it.
+// leaf is a leaf of a tree with the probability that a random point is in it.
 //
 // A parameter is independent of all others but for the one that decides whether
 // it exists. So the chance of a leaf is a product over parameters that depend

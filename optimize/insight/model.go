@@ -26,16 +26,16 @@ const (
 	resolution = 64
 	// pairResolution is how many of each parameter where there are two.
 	pairResolution = 32
-	// draws are the random points by which the variance of all is measured,
-	// to about two in a hundred.
+	// draws is the number of random points for estimating the total variance,
+	// to about 2 %.
 	draws = 4096
 	// features is the part of the parameters that compete for a split, as in
 	// SMAC; with fewer, those that act only together are found less well.
 	features = 5. / 6
 )
 
-// Model is what a random forest has learnt of an objective. Its methods are
-// pure functions.
+// Model is a random forest model of an objective. Its methods are pure
+// functions.
 type Model struct {
 	space       *optimize.Space
 	forests     []*forest.Model // that add up to (y - shift) / unit
@@ -92,7 +92,7 @@ func (m *Model) measure(r *random.Stream) float64 {
 	return variance(values)
 }
 
-// Share is the importance of a parameter, by itself.
+// Share is the individual importance of a parameter.
 type Share struct {
 	Name string `json:"name"`
 	// Share is the part of the variance that it explains, from 0 to 1.

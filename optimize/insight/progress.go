@@ -42,7 +42,7 @@ func Convergence(h *optimize.History, objective int) ([]Progress, error) {
 
 func checkObjective(h *optimize.History, objective int) error {
 	if n := len(h.Directions()); objective < 0 || objective >= n {
-		return fmt.Errorf("objective %d: want one from 0 to %d", objective, n-1)
+		return fmt.Errorf("objective is %d: want 0 to %d", objective, n-1)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"diwan.dev/diwan/optimize"
 )
 
-// Response is how the objective moves with one parameter, on average over all
-// else, as far as a model knows: a line to draw through a [Slice].
+// Response is a model's partial dependence of the objective on one parameter:
+// a line to draw through a [Slice].
 type Response struct {
 	Axis Axis `json:"axis"`
 	// At are values of the parameter that divide it evenly, as the search
@@ -32,8 +32,7 @@ func (m *Model) Response(name string) (Response, error) {
 	return r, nil
 }
 
-// Contour is how the objective moves with two parameters, on average over all
-// else, as far as a model knows.
+// Contour is a model's partial dependence of the objective on two parameters.
 type Contour struct {
 	X Axis `json:"x"`
 	Y Axis `json:"y"`

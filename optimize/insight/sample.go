@@ -11,14 +11,14 @@ import (
 	"diwan.dev/diwan/optimize"
 )
 
-// Options say what is to be explained.
+// Options specify what to explain.
 type Options struct {
 	// Objective is the index of the objective.
 	Objective int
 	// Target, if not nil, is explained instead: a number for each complete
-	// trial, such as what it cost. One that is not a number leaves it out.
+	// trial, such as its cost. NaN omits the trial.
 	Target func(optimize.Trial) float64
-	// Seed decides what is random.
+	// Seed is the random seed.
 	Seed uint64
 }
 
@@ -26,7 +26,7 @@ type Options struct {
 // to learn from: there have to be two.
 var ErrTooFew = errors.New("fewer than two complete trials")
 
-// sample is what the trials say about the target.
+// sample is the trials' data about the target.
 type sample struct {
 	space   *optimize.Space
 	x       [][]float64 // in the unit cube, not a number where a parameter does not exist
@@ -40,7 +40,7 @@ func gather(h *optimize.History, o Options) (sample, error) {
 	s := sample{space: h.Space(), minimal: true}
 	if o.Target == nil {
 		if o.Objective < 0 || o.Objective >= len(h.Directions()) {
-			return s, fmt.Errorf("objective %d: want one from 0 to %d", o.Objective, len(h.Directions())-1)
+			return s, fmt.Errorf("objective is %d: want 0 to %d", o.Objective, len(h.Directions())-1)
 		}
 		s.minimal = h.Directions()[o.Objective] == optimize.Minimize
 		o.Target = func(t optimize.Trial) float64 { return t.Values[o.Objective] }

@@ -19,7 +19,7 @@ type Table struct {
 // Row is a complete trial.
 type Row struct {
 	Trial int `json:"trial"`
-	// Values are those of the parameters, in the order of the axes.
+	// Values are the parameters' values, in the order of the axes.
 	Values []Value `json:"values"`
 	// Unit is where the values are along their axes as the search sees them,
 	// from 0 to 1, null where a parameter does not exist.

@@ -4,11 +4,13 @@ package insight
 
 import (
 	"encoding/json"
+	"fmt"
+	"math"
 
 	"diwan.dev/diwan/optimize"
 )
 
-// Axis tells how to draw a parameter.
+// Axis describes a parameter for plotting.
 type Axis struct {
 	Name string        `json:"name"`
 	Kind optimize.Kind `json:"kind"`
@@ -18,7 +20,7 @@ type Axis struct {
 	// Log is set where a logarithmic scale spreads the values as the search
 	// does.
 	Log bool `json:"log"`
-	// Values are those of a parameter of another kind, in its order.
+	// Values are the values of a parameter of another kind, in its order.
 	Values []string `json:"values,omitempty"`
 }
 
@@ -29,13 +31,13 @@ func axis(p optimize.Parameter) Axis {
 	}
 }
 
-// Value is that of a parameter: in JSON a number where the parameter is one of
-// numbers, a text where it is not, and null where it does not exist.
+// Value is a parameter's value: in JSON a number for a numeric parameter, a
+// string for others, and null if it does not exist.
 type Value struct {
 	// Text is the value as it is written, "" where the parameter does not
 	// exist.
 	Text string
-	// Number is that of a double, int or discrete, 0 for others.
+	// Number is the value of a double, int or discrete, 0 for others.
 	Number float64
 	// Exists is false for a parameter that the point does not have.
 	Exists  bool
@@ -62,4 +64,49 @@ func (v Value) MarshalJSON() ([]byte, error) {
 		return json.Marshal(v.Number)
 	}
 	return json.Marshal(v.Text)
+}
+
+// Number is a float64 with a JSON encoding: infinities are the strings
+// Infinity and -Infinity, and NaN is null.
+type Number float64
+
+// MarshalJSON implements [json.Marshaler].
+func (n Number) MarshalJSON() ([]byte, error) {
+	switch v := float64(n); {
+	case math.IsNaN(v):
+		return []byte("null"), nil
+	case math.IsInf(v, 1):
+		return []byte(`"Infinity"`), nil
+	case math.IsInf(v, -1):
+		return []byte(`"-Infinity"`), nil
+	default:
+		return json.Marshal(v)
+	}
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (n *Number) UnmarshalJSON(data []byte) error {
+	switch string(data) {
+	case "null":
+		*n = Number(math.NaN())
+	case `"Infinity"`:
+		*n = Number(math.Inf(1))
+	case `"-Infinity"`:
+		*n = Number(math.Inf(-1))
+	default:
+		if err := json.Unmarshal(data, (*float64)(n)); err != nil {
+			return fmt.Errorf("cannot read number: %w", err)
+		}
+	}
+	return nil
+}
+
+var notANumber = Number(math.NaN())
+
+func numbers(values []float64) []Number {
+	out := make([]Number, len(values))
+	for i, v := range values {
+		out[i] = Number(v)
+	}
+	return out
 }

@@ -29,7 +29,7 @@ type Value struct {
 // and what is wrong with it.
 func (c Config) Choices() ([]Choice, error) {
 	if len(c.Operations) == 0 {
-		return nil, errors.New("operations are missing: want at least one type of them")
+		return nil, errors.New("operations are missing: want at least one type")
 	}
 	var choices []Choice
 	var problems []error
@@ -57,7 +57,7 @@ func (o Operation) choices(most int) ([]Choice, error) {
 	}
 	for _, p := range o.Parameters {
 		if p.Kind == optimize.KindDouble && p.Step == 0 && p.Min < p.Max {
-			return nil, fmt.Errorf("parameter %q has no step: want one, so that there is an end to its values", p.Name)
+			return nil, fmt.Errorf("parameter %q has no step: want one, so that its values are finite in number", p.Name)
 		}
 	}
 	size, finite := space.Size()

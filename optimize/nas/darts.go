@@ -49,11 +49,11 @@ func dartsSettings() []dartsSetting {
 	}
 }
 
-// OneShot returns the space of one point for a trial that searches by itself,
-// as DARTS does. The trial is told the number of layers, the operations, and
-// the settings of DARTS: the defaults of Katib, then those given, as text.
-// Settings that DARTS does not have are passed on; None stands for none, and of
-// the settings of DARTS only batch_size may have it.
+// OneShot returns the space with one point for a trial that searches by itself,
+// such as DARTS. The trial gets the number of layers, the operations, and the
+// settings of DARTS: Katib's defaults, then those given, as strings. Unknown
+// settings are passed on; None means none, which of the settings of DARTS only
+// batch_size may be.
 //
 // Of an operation the first parameter says the sizes of its filter: its values
 // make a primitive each, such as separable_convolution_3x3. The operation
@@ -76,7 +76,7 @@ func OneShot(c Config, settings []optimize.Assignment) (*optimize.Space, error) 
 	only := optimize.Categorical(optimize.OneShot, "all")
 	space, err := optimize.NewSpace(only)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make space of one point: %w", err)
+		return nil, fmt.Errorf("cannot create space of one point: %w", err)
 	}
 	return space.Presented(optimize.Presentation{
 		Write: func([]optimize.Assignment) []optimize.Assignment { return append([]optimize.Assignment(nil), shown...) },
@@ -122,11 +122,11 @@ func checkDarts(given []optimize.Assignment) error {
 	var problems []error
 	for _, a := range given {
 		if s, ok := known[a.Name]; ok && !s.allows(a.Value) {
-			kind := "number"
+			kind := "a number"
 			if s.whole {
-				kind = "whole number"
+				kind = "an integer"
 			}
-			problems = append(problems, fmt.Errorf("setting %s is %q: want a %s from %v", a.Name, a.Value, kind, s.least))
+			problems = append(problems, fmt.Errorf("setting %s is %q: want %s from %v", a.Name, a.Value, kind, s.least))
 		}
 	}
 	return errors.Join(problems...)

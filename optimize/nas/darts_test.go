@@ -71,7 +71,7 @@ func TestBadOneShots(t *testing.T) {
 		change   func(*nas.Config)
 		want     string
 	}{
-		{"epochs are counted", setting("num_epochs", "1.5"), nil, `setting num_epochs is "1.5": want a whole number from 1`},
+		{"epochs are counted", setting("num_epochs", "1.5"), nil, `setting num_epochs is "1.5": want an integer from 1`},
 		{"from 1", setting("num_epochs", "0"), nil, "num_epochs"},
 		{"a rate is not below 0", setting("w_lr_min", "-1"), nil, `setting w_lr_min is "-1": want a number from 0`},
 		{"and is a number", setting("alpha_lr", "nan"), nil, "alpha_lr"},

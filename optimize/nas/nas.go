@@ -22,9 +22,9 @@
 // The sampler enas of package optimize is made for this space; random,
 // regularized evolution and all others work on it too.
 //
-// [OneShot] is the space of DARTS, where a single trial trains all operations
-// at once and finds the architecture by itself: it has one point, which tells
-// the trial what to choose from.
+// [OneShot] is the space of DARTS, in which a single trial trains all
+// operations at once and finds the architecture by itself: it has one point,
+// with the choices.
 package nas
 
 import (
@@ -35,7 +35,7 @@ import (
 	"diwan.dev/diwan/optimize"
 )
 
-// Config is what an architecture may be.
+// Config describes the possible architectures.
 type Config struct {
 	// Layers is the number of layers, at least 1.
 	Layers int
@@ -46,7 +46,7 @@ type Config struct {
 	Operations []Operation
 }
 
-// Operation is a type of operations and what may vary in it.
+// Operation is a type of operation with its parameters.
 type Operation struct {
 	Type string // not empty
 	// Parameters have an end to their values: a double has a step. There may be
@@ -54,7 +54,7 @@ type Operation struct {
 	Parameters []optimize.Parameter
 }
 
-// Bounds that keep an architecture readable in an assignment.
+// Limits that keep an architecture readable in an assignment.
 const (
 	// MaxLayers bounds the layers of an architecture.
 	MaxLayers = 100
@@ -82,7 +82,7 @@ func Space(c Config) (*optimize.Space, error) {
 	}
 	space, err := optimize.NewSpace(parameters...)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make space of architectures: %w", err)
+		return nil, fmt.Errorf("cannot create space of architectures: %w", err)
 	}
 	p := presentation{config: c, choices: choices, names: parameters}
 	return space.Presented(optimize.Presentation{Write: p.write, Read: p.read}), nil
@@ -109,7 +109,7 @@ func (c Config) validateGraph() error {
 	return errors.Join(problems...)
 }
 
-// Layer is what was decided about one layer.
+// Layer is the decisions about one layer.
 type Layer struct {
 	// Operation is the number of the layer's among the choices.
 	Operation int

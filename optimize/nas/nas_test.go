@@ -133,13 +133,13 @@ func TestUnreadableArchitectures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"":                    "list of lists",
+		"":                    "list of integer lists",
 		"[[0]]":               "has 1 layers",
 		"[[0], [1]]":          "layer 2",
 		"[[0], [1, 2]]":       "not in its list",
 		"[[6], [1, 1]]":       "not in its list",
-		"[[0], [1, 1], [2,3]": "list of lists",
-		"[[0.5], [1, 1]]":     "list of lists",
+		"[[0], [1, 1], [2,3]": "list of integer lists",
+		"[[0.5], [1, 1]]":     "list of integer lists",
 	} {
 		_, err := space.Parse([]optimize.Assignment{{Name: nas.ArchitectureName, Value: text}})
 		if err == nil || !strings.Contains(err.Error(), want) {

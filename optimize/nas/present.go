@@ -82,7 +82,7 @@ func (p presentation) read(shown []optimize.Assignment) ([]optimize.Assignment, 
 	}
 	var rows [][]int
 	if err := json.Unmarshal([]byte(shown[i].Value), &rows); err != nil {
-		return nil, fmt.Errorf("%s is no list of lists of whole numbers: %w", ArchitectureName, err)
+		return nil, fmt.Errorf("%s is not a list of integer lists: %w", ArchitectureName, err)
 	}
 	if len(rows) != p.config.Layers {
 		return nil, fmt.Errorf("%s has %d layers: want %d", ArchitectureName, len(rows), p.config.Layers)

@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ import (
 type Subject struct {
 	// New returns the sampler for a space and a seed.
 	New func(space *optimize.Space, seed uint64) (optimize.Sampler, error)
-	// Finite is set for a sampler of finite spaces alone.
+	// Finite is set for a sampler that only supports finite spaces.
 	Finite bool
 	// Spaces are those that a sampler is tested on which does not search any
 	// space, from the smallest, of a few dozen points, to the largest, of more
@@ -37,8 +38,8 @@ type Subject struct {
 	Parameters []optimize.Parameter
 	// Objectives is the greatest number of objectives to search with, 1 if 0.
 	Objectives int
-	// IgnoresResults is set for a sampler whose points do not depend on what
-	// came of earlier ones.
+	// IgnoresResults is set for a sampler whose points do not depend on
+	// earlier results.
 	IgnoresResults bool
 	// Repeats is set for a sampler whose suggestions are more than their points,
 	// so that it may suggest one again and does not end.
@@ -98,28 +99,22 @@ func newSampler(rt *rapid.T, s Subject, space *optimize.Space, seed uint64) opti
 }
 
 // restored returns the search as it is after a restart: with a new sampler, and
-// a history read from texts, with the results in the order of the suggestions.
-func (s search) restored(rt *rapid.T, subject Subject, seed uint64) search {
-	again := search{optimize.NewHistory(s.Space(), s.Directions()...), newSampler(rt, subject, s.Space(), seed), s.repeats}
-	for i := range s.Len() {
-		t := s.Trial(i)
-		if t.State == optimize.Lost {
-			again.AddLost()
-			continue
-		}
-		p, err := s.Space().Parse(t.Point.Assignments())
-		if err != nil {
-			rt.Fatalf("cannot read %v back: %v", t.Point, err)
-		}
-		again.Add(p.WithLabels(t.Point.Labels()))
-		if t.State == optimize.Pending {
-			continue
-		}
-		if err := again.Tell(i, t.Result); err != nil {
-			rt.Fatalf("cannot tell %+v again: %v", t.Result, err)
-		}
+// all else, the space too where it has no functions, from its saved form.
+func (s search) restored(rt *rapid.T, subject Subject, seed uint64) *optimize.Study {
+	data, err := optimize.ResumeStudy(s.History, s.sampler).Save()
+	if err != nil {
+		rt.Fatal(err)
 	}
-	return again
+	o := optimize.LoadOptions{Sampler: func(space *optimize.Space) (optimize.Sampler, error) { return subject.New(space, seed) }}
+	study, err := optimize.LoadStudy(data, o)
+	if errors.Is(err, optimize.ErrNotSaved) {
+		o.Space = s.Space()
+		study, err = optimize.LoadStudy(data, o)
+	}
+	if err != nil {
+		rt.Fatalf("%v:\n%s", err, data)
+	}
+	return study
 }
 
 // ask returns the next point, or false when the space is exhausted.
@@ -246,9 +241,12 @@ func testRebuilt(ctx context.Context, rt *rapid.T, s Subject) {
 	run := newSearch(rt, s, space, seed)
 	for range rapid.IntRange(1, 20).Draw(rt, "trials") {
 		p, ok := run.ask(ctx, rt)
-		q, okAgain := run.restored(rt, s, seed).ask(ctx, rt)
-		if ok != okAgain || ok && p.String() != q.String() {
-			rt.Fatalf("suggestion %d is %v (%v), and rebuilt %v (%v)", run.Len(), p, ok, q, okAgain)
+		again, err := run.restored(rt, s, seed).Ask(ctx)
+		if okAgain := err == nil; ok != okAgain || ok && p.String() != again.Point.String() {
+			rt.Fatalf("suggestion %d is %v (%v), and rebuilt %v (%v)", run.Len(), p, ok, again.Point, err)
+		}
+		if !maps.Equal(p.Labels(), again.Point.Labels()) {
+			rt.Fatalf("suggestion %d has the labels %v, and rebuilt %v", run.Len(), p.Labels(), again.Point.Labels())
 		}
 		if !ok {
 			return
@@ -309,7 +307,7 @@ func testCancelled(t *testing.T, s Subject) {
 	}
 }
 
-// testSeeds checks that seeds matter, neighbouring ones too.
+// testSeeds checks that seeds matter, neighboring ones too.
 func testSeeds(t *testing.T, s Subject) {
 	space := s.largeSpace(t)
 	first := map[string]uint64{}

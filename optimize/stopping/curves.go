@@ -3,12 +3,13 @@
 package stopping
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"sort"
 )
 
-// Direction says which values are better.
+// Direction is the direction in which values improve.
 type Direction int
 
 // The directions.
@@ -17,7 +18,7 @@ const (
 	Maximize
 )
 
-// State says what has become of a trial.
+// State is the state of a trial.
 type State int
 
 // The states of a trial.
@@ -32,18 +33,17 @@ const (
 	Failed
 )
 
-// Curve is what a trial has reported. Inside of this package it consists of
-// losses: numbers, less of which is better in either direction, and of which
-// a value that is not a number is the worst.
+// Curve is what a trial has reported. Inside this package it consists of
+// losses: numbers that are better if smaller in either direction, where a
+// non-finite value is the worst.
 type Curve struct {
-	Trial  int
-	State  State
-	steps  []int
-	losses []float64
-	best   []float64 // the least of losses[:i+1]
-	mean   []float64 // the average of losses[:i+1]
-	// noNumber is set where the value of the last report is not a number.
-	noNumber bool
+	Trial     int
+	State     State
+	steps     []int
+	losses    []float64
+	best      []float64 // the least of losses[:i+1]
+	mean      []float64 // the average of losses[:i+1]
+	notFinite bool      // the value of the last report
 }
 
 // Len returns the number of reports.
@@ -59,9 +59,6 @@ func (c *Curve) add(step int, loss float64) {
 		best = math.Min(best, c.best[len(c.best)-1])
 		// Scaled before the sum, which therefore does not overflow.
 		mean = c.mean[len(c.mean)-1]*(n/(n+1)) + loss/(n+1)
-	}
-	if math.IsNaN(mean) { // the average of both infinities
-		mean = math.Inf(1)
 	}
 	c.steps, c.losses = append(c.steps, step), append(c.losses, loss)
 	c.best, c.mean = append(c.best, best), append(c.mean, mean)
@@ -86,20 +83,20 @@ func (c *Curves) Direction() Direction { return c.direction }
 
 // Report records the value that a trial has at a step. Steps grow, evenly or
 // not: a report of a step that is not beyond the trial's last changes nothing,
-// so that a trial which begins anew after a crash may repeat itself.
+// so that a trial which starts over after a crash may repeat itself.
 func (c *Curves) Report(trial, step int, value float64) {
 	curve := c.curve(trial)
 	if n := len(curve.steps); n > 0 && step <= curve.steps[n-1] {
 		return
 	}
 	curve.add(step, c.loss(value))
-	curve.noNumber = math.IsNaN(value)
+	curve.notFinite = !finite(value)
 	if curve.State == Complete {
 		c.ended.reset()
 	}
 }
 
-// End records what became of a trial.
+// End records the outcome of a trial.
 func (c *Curves) End(trial int, s State) {
 	curve := c.curve(trial)
 	before := curve.State
@@ -113,7 +110,7 @@ func (c *Curves) End(trial int, s State) {
 	}
 }
 
-// Forget drops all that a trial reported, which may then begin anew.
+// Forget drops all that a trial reported, which may then start over.
 func (c *Curves) Forget(trial int) {
 	curve := c.byTrial[trial]
 	if curve == nil {
@@ -137,6 +134,22 @@ func (c *Curves) Last(trial int) (step int, value float64, ok bool) {
 	return curve.steps[last], c.value(curve.losses[last]), true
 }
 
+// Reports returns the steps and values that a trial reported, in their order. A
+// value that is not finite is returned as the worst infinite one.
+func (c *Curves) Reports(trial int) iter.Seq2[int, float64] {
+	return func(yield func(step int, value float64) bool) {
+		curve := c.byTrial[trial]
+		if curve == nil {
+			return
+		}
+		for i, step := range curve.steps {
+			if !yield(step, c.value(curve.losses[i])) {
+				return
+			}
+		}
+	}
+}
+
 func (c *Curves) curve(trial int) *Curve {
 	if c.byTrial[trial] == nil {
 		c.byTrial[trial] = &Curve{Trial: trial}
@@ -156,17 +169,19 @@ func (c *Curves) running(trial int) *Curve {
 // loss returns the loss of a value; value its inverse.
 func (c *Curves) loss(value float64) float64 {
 	switch {
-	case math.IsNaN(value):
+	case !finite(value):
 		return math.Inf(1)
 	case c.direction == Maximize:
-		return -value
+		return 0 - value // and never -0
 	}
 	return value
 }
 
 func (c *Curves) value(loss float64) float64 {
-	if c.direction == Maximize && loss != 0 { // 0 would become -0
-		return -loss
+	if c.direction == Maximize {
+		return 0 - loss
 	}
 	return loss
 }
+
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

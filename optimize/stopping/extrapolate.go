@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// forecast is what is known of the value that a curve will have at its end: a
-// mixture of Student's t distributions, one for each shape that curves may have.
+// forecast is the predictive distribution of a curve's final value: a mixture of
+// Student's t distributions, one for each shape of curve.
 type forecast []forecastPart
 
 type forecastPart struct {

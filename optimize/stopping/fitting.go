@@ -9,8 +9,8 @@ import (
 
 // FittingConfig configures a rule that extrapolates a trial's curve to the step
 // at which trials end, and stops the trial when the probability that its value
-// will then be better than that of the best complete trial is small. The
-// forecast comes from a Bayesian mixture of exponential and power-law curves.
+// will then beat the best complete trial is small. The forecast comes from a
+// Bayesian mixture of exponential and power-law curves.
 type FittingConfig struct {
 	// Probability is that below which a trial stops, from 0 to 1. The default
 	// is 0.05.
@@ -21,8 +21,8 @@ type FittingConfig struct {
 	// MaxStep is the step at which trials end. 0, the default, is auto: the
 	// last step of the longest complete trial.
 	MaxStep int
-	// MinTrials is how many complete trials the rule needs, at least 1. They
-	// tell how much curves improve. The default is 3.
+	// MinTrials is how many complete trials the rule needs, at least 1, to
+	// learn how much curves improve. The default is 3.
 	MinTrials int
 }
 
@@ -66,7 +66,7 @@ func (f fitting) Judge(c *Curves, trial int) Verdict {
 		return Verdict{}
 	}
 	if math.IsInf(curve.losses[last], 1) {
-		return Verdict{true, fmt.Sprintf("its value at step %d is no number that the best, %s, could be beaten from", curve.steps[last], c.text(target))}
+		return Verdict{true, fmt.Sprintf("its value at step %d is not a number from which it could beat the best, %s", curve.steps[last], c.text(target))}
 	}
 	scale := largest(append(complete, curve))
 	expected, ok := forecastOf(curve, end, scale, improvement(append(complete, curve), scale))
@@ -77,7 +77,7 @@ func (f fitting) Judge(c *Curves, trial int) Verdict {
 	if p >= f.Probability {
 		return Verdict{}
 	}
-	return Verdict{true, fmt.Sprintf("its value at step %d, %s, heads for about %s at step %d: the probability that it becomes better than the best, %s, is %s, less than %s",
+	return Verdict{true, fmt.Sprintf("its value at step %d, %s, is extrapolated to about %s at step %d: the probability of beating the best, %s, is %s, less than %s",
 		curve.steps[last], c.text(curve.losses[last]), c.text(expected.mean()*scale), end, c.text(target), format(p), format(f.Probability))}
 }
 

@@ -11,10 +11,11 @@ import (
 // HalvingConfig configures asynchronous successive halving as a stopping rule
 // (Li et al., "A system for massively parallel hyperparameter tuning", 2020, in
 // the variant that stops instead of pausing): rung k lies at the step
-// MinResource·Factor^(EarlyStoppingRate+k), and a trial that reaches it goes on
-// when its value there is among the best part 1/Factor of those that reached it
-// before, or the best of all while they are fewer than Factor. No trial waits
-// for another, and none is stopped at the last step of the longest complete one.
+// MinResource·Factor^(EarlyStoppingRate+k), and a trial that reaches it
+// continues if its value there is among the best fraction 1/Factor of those that
+// reached it before, or the best of all while they are fewer than Factor. No
+// trial waits for another, and none is stopped at the last step of the longest
+// complete one.
 type HalvingConfig struct {
 	// MinResource is the step of the first rung where EarlyStoppingRate is 0,
 	// at least 1. 0, the default, is auto: a hundredth of the longest complete

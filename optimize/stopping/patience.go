@@ -48,7 +48,7 @@ func (p patience) Judge(c *Curves, trial int) Verdict {
 	if waited <= p.Patience {
 		return Verdict{}
 	}
-	v := Verdict{true, fmt.Sprintf("its value has not become better than %s, that at step %d, by more than %s in %d reports",
+	v := Verdict{true, fmt.Sprintf("its value has not improved on %s, at step %d, by more than %s in %d reports",
 		c.text(best), curve.steps[since], format(p.MinDelta), waited)}
 	if p.Rule != nil {
 		inner := p.Rule.Judge(c, trial)

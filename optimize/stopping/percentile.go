@@ -8,13 +8,13 @@ import (
 	"slices"
 )
 
-// PercentileConfig configures a rule by which a trial stops when the best value
-// that it has had is worse than a percentile of the complete trials' values at
-// the same step.
+// PercentileConfig configures a rule that stops a trial when its best value so
+// far is worse than a percentile of the complete trials' values at the same
+// step.
 type PercentileConfig struct {
-	// Percentile is the part of the complete trials, in percent from 0 to 100,
-	// that a trial may not fall behind: with 25 only a trial that would be
-	// among their best quarter goes on. The default is 50, their median.
+	// Percentile is the percentile of the complete trials, from 0 to 100, that
+	// a trial must not fall behind: with 25 only a trial that would be among
+	// their best quarter continues. The default is 50, their median.
 	Percentile float64
 	// StartupTrials is how many complete trials the rule needs, at least 0.
 	// The default, 5, is Optuna's.
@@ -68,7 +68,7 @@ func (p percentile) Judge(c *Curves, trial int) Verdict {
 	if !(curve.best[last] > limit) {
 		return Verdict{}
 	}
-	return Verdict{true, fmt.Sprintf("its best value up to step %d, %s, is %s %s, which %s%% of %d complete trials had at least reached",
+	return Verdict{true, fmt.Sprintf("its best value up to step %d, %s, is %s %s, which %s%% of %d complete trials had reached by then",
 		curve.steps[last], c.text(curve.best[last]), c.worse(), c.text(limit), format(p.Percentile), len(others))}
 }
 

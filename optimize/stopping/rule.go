@@ -7,15 +7,15 @@ import (
 	"strconv"
 )
 
-// Rule decides which trials are not worth going on.
+// Rule decides which trials are not worth continuing.
 type Rule interface {
-	// Judge gives the verdict on a trial after its last report. It is a pure
-	// function of the curves. A trial that does not run, or has reported
-	// nothing, goes on.
+	// Judge returns the verdict on a trial after its last report. It is a
+	// pure function of the curves. A trial that is not running, or has
+	// reported nothing, continues.
 	Judge(c *Curves, trial int) Verdict
 }
 
-// Verdict is what a rule says of a trial. The zero Verdict lets it go on.
+// Verdict is a rule's decision on a trial. The zero Verdict lets it continue.
 type Verdict struct {
 	Stop bool
 	// Reason is a sentence without a period, with the numbers that decided,
@@ -23,7 +23,7 @@ type Verdict struct {
 	Reason string
 }
 
-// Limiter is a rule that can say in advance what a trial has to reach, so that
+// Limiter is a rule that can say in advance what a trial must reach, so that
 // it can be judged where it runs, without asking again.
 type Limiter interface {
 	Rule
@@ -33,8 +33,8 @@ type Limiter interface {
 
 // Limit is a bound on the values of a trial.
 type Limit struct {
-	// Step is that from which on the limit holds, until that of the next limit
-	// on the same side.
+	// Step is the first step of the limit, which holds until the step of the
+	// next limit on the same side.
 	Step int
 	// Value is the bound: a trial stops when its value is less than it, where
 	// Less is set, or greater.

@@ -74,7 +74,7 @@ func TestForget(t *testing.T) {
 	if _, _, ok := c.Last(1); ok {
 		t.Error("a forgotten trial has a last report")
 	}
-	c.Report(1, 1, 9) // it begins anew
+	c.Report(1, 1, 9) // it starts over
 	for trial, want := range []float64{0, 9, 2} {
 		if _, value, ok := c.Last(trial); !ok || value != want {
 			t.Errorf("trial %d has %v, %v; want %v", trial, value, ok, want)

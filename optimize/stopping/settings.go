@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// reader reads settings into fields that hold the defaults, and collects what
-// is wrong with them.
+// reader parses settings into fields with defaults, and collects errors.
 type reader struct {
 	settings map[string]string
 	problems []error
@@ -32,7 +31,7 @@ func (s *reader) require(name string) {
 	}
 }
 
-func (s *reader) int(name string, field *int) { s.parse(name, field, "a whole number") }
+func (s *reader) int(name string, field *int) { s.parse(name, field, "an integer") }
 
 // intOrAuto reads auto as 0, and 0 as a mistake.
 func (s *reader) intOrAuto(name string, field *int) {
@@ -40,15 +39,15 @@ func (s *reader) intOrAuto(name string, field *int) {
 		*field = 0
 		return
 	}
-	s.parse(name, field, "auto or a whole number from 1")
+	s.parse(name, field, "auto or an integer from 1")
 	if _, ok := s.settings[name]; ok && *field == 0 {
-		s.refuse(name, "auto or a whole number from 1")
+		s.refuse(name, "auto or an integer from 1")
 	}
 }
 
 func (s *reader) parse(name string, field *int, want string) {
 	if text, ok := s.settings[name]; ok {
-		value, err := strconv.Atoi(text)
+		value, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil {
 			s.refuse(name, want)
 			return
@@ -59,7 +58,7 @@ func (s *reader) parse(name string, field *int, want string) {
 
 func (s *reader) float(name string, field *float64) {
 	if text, ok := s.settings[name]; ok {
-		value, err := strconv.ParseFloat(text, 64)
+		value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 		if err != nil || math.IsNaN(value) {
 			s.refuse(name, "a number")
 			return
@@ -75,7 +74,7 @@ func (s *reader) refuse(name, want string) {
 // atLeast returns an error where the value of a setting is less than the least.
 func atLeast(name string, value, least int) error {
 	if value < least {
-		return fmt.Errorf("setting %s is %d: want a whole number from %d", name, value, least)
+		return fmt.Errorf("setting %s is %d: want an integer from %d", name, value, least)
 	}
 	return nil
 }

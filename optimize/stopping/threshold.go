@@ -9,7 +9,7 @@ import (
 )
 
 // ThresholdConfig configures a rule that stops a trial whose value leaves an
-// interval, or is not a number.
+// interval, or is not finite.
 type ThresholdConfig struct {
 	// Lower and Upper bound the values, both inclusive. At least one is finite;
 	// the defaults are infinite.
@@ -51,8 +51,8 @@ func (t threshold) Judge(c *Curves, trial int) Verdict {
 	last := curve.Len() - 1
 	step, value := curve.steps[last], c.value(curve.losses[last])
 	switch {
-	case curve.noNumber:
-		return Verdict{true, fmt.Sprintf("its value at step %d is not a number", step)}
+	case curve.notFinite:
+		return Verdict{true, fmt.Sprintf("its value at step %d is not a finite number", step)}
 	case value < t.Lower:
 		return Verdict{true, fmt.Sprintf("its value at step %d, %s, is below the bound %s", step, format(value), format(t.Lower))}
 	case value > t.Upper:

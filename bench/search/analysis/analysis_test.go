@@ -149,7 +149,7 @@ func TestReport(t *testing.T) {
 		"## What ten pending points cost",
 		"## 2 of 3 optimisers, one after another",
 		"## 3 of 3 optimisers, 10 pending",
-		"The rank of ours/a less that of ours/random, block by block, at 25 trials: -1 (-1 to -1).",
+		"The rank of ours/a minus that of ours/random, block by block, at 25 trials: -1 (-1 to -1).",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("report lacks %q", want)

@@ -91,11 +91,11 @@ func (r *Runs) randomGap(problem string, parallel, trials int) float64 {
 	return math.NaN()
 }
 
-// Block is what some optimisers reached on one problem with one seed.
+// Block is what some optimizers reached on one problem with one seed.
 type Block struct {
 	Problem string
 	Seed    uint64
-	// Gaps are in the order of the optimisers, as parts of random's mean gap
+	// Gaps are in the order of the optimizers, as parts of random's mean gap
 	// on the problem.
 	Gaps []float64
 }
@@ -108,7 +108,7 @@ type Select struct {
 	Trials     int
 }
 
-// Blocks returns the blocks in which every one of the optimisers has a run that
+// Blocks returns the blocks in which every one of the optimizers has a run that
 // was to have at least so many trials.
 func (r *Runs) Blocks(s Select) []Block {
 	if len(s.Optimisers) == 0 {
@@ -150,13 +150,13 @@ func (r *Runs) block(s Select, problem string, seed uint64) []float64 {
 	return gaps
 }
 
-// MeanRanks returns the mean rank of each optimiser over blocks.
+// MeanRanks returns the mean rank of each optimizer over blocks.
 func MeanRanks(blocks []Block) []Interval {
 	return perOptimiser(blocks, Bootstrap, func(b Block) []float64 { return Ranks(b.Gaps) })
 }
 
-// MeanGaps returns for each optimiser the geometric mean over problems of its
-// gap as a part of random's, where a problem's gap is the mean over seeds.
+// MeanGaps returns for each optimizer the geometric mean over problems of its
+// gap as a fraction of random's, where a problem's gap is the mean over seeds.
 func MeanGaps(blocks []Block) []Interval {
 	var problems []Block
 	seeds := 0

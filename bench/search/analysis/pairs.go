@@ -70,7 +70,7 @@ func verdict(c Paired) string {
 }
 
 // recorded are the results of Optuna 5.0-dev on the anchors, ten seeds: the
-// geometric mean of the gap as a part of random's after 50, 100 and 200 trials.
+// geometric mean of the gap as a fraction of random's after 50, 100 and 200 trials.
 var recorded = []struct {
 	name string
 	gaps [3]float64
@@ -104,10 +104,10 @@ func (r *Runs) writeAnchors(b *strings.Builder) {
 	for _, known := range recorded {
 		rows = append(rows, []string{known.name, fmt.Sprint(known.gaps[0]), fmt.Sprint(known.gaps[1]), fmt.Sprint(known.gaps[2])})
 	}
-	fmt.Fprintf(b, "\n## Anchors\n\nThe geometric mean over the sixteen functions of the mean gap as a part of random's, sequential. The intervals are over functions.\n\n%s", markdown.Table(rows))
+	fmt.Fprintf(b, "\n## Anchors\n\nThe geometric mean over the sixteen functions of the mean gap as a fraction of random's, sequential. The intervals are over functions.\n\n%s", markdown.Table(rows))
 }
 
-// writeParallel writes what ten pending points cost each optimiser.
+// writeParallel writes what ten pending points cost each optimizer.
 func (r *Runs) writeParallel(b *strings.Builder) {
 	rows := [][]string{{"optimiser", "blocks", "gap with ten pending ÷ gap one after another", "searches with a point suggested twice while pending", "such points"}}
 	for _, optimiser := range r.optimisers {

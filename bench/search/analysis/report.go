@@ -52,7 +52,7 @@ func Report(all []result.Run, twins []Twin) string {
 	return b.String()
 }
 
-// field is a set of optimisers that ran some problems together.
+// field is a set of optimizers that ran some problems together.
 type field struct {
 	title      string
 	optimisers []string
@@ -80,7 +80,7 @@ func (r *Runs) fields(parallel int) (fields []field) {
 	return fields
 }
 
-// broadest returns all optimisers, each of ours included, that ran nearly as
+// broadest returns all optimizers, each of ours included, that ran nearly as
 // much as any, where fields did not have them.
 func (r *Runs) broadest(parallel int) (field, bool) {
 	count := r.counts(parallel)
@@ -96,7 +96,7 @@ func (r *Runs) broadest(parallel int) (field, bool) {
 	return field{"Each of ours, " + mode(parallel), names}, count[chief] > 0 && ours > 1
 }
 
-// counts returns how many searches each optimiser ran.
+// counts returns how many searches each optimizer ran.
 func (r *Runs) counts(parallel int) map[string]int {
 	count := map[string]int{}
 	for key := range r.byKey {
@@ -146,11 +146,11 @@ func (r *Runs) writeField(b *strings.Builder, f field, parallel int) {
 		return r.Blocks(Select{Optimisers: f.optimisers, Parallel: parallel, Family: family, Trials: trials})
 	}
 	order := byMean(MeanRanks(at("", last)))
-	fmt.Fprintf(b, "\n## %s\n\nMean ranks with 95 %% intervals, and the geometric mean of the gap as a part of random's; in parentheses the number of blocks.\n\n", f.title)
+	fmt.Fprintf(b, "\n## %s\n\nMean ranks with 95 %% intervals, and the geometric mean of the gap as a fraction of random's; in parentheses the number of blocks.\n\n", f.title)
 	add(fmt.Sprint("gap at ", last), at("", last), MeanGaps)
 	writeColumns(b, f.optimisers, order, names, columns)
 	if len(order) > 1 {
-		fmt.Fprintf(b, "\nThe rank of %s less that of %s, block by block, at %d trials: %v.\n",
+		fmt.Fprintf(b, "\nThe rank of %s minus that of %s, block by block, at %d trials: %v.\n",
 			f.optimisers[order[0]], f.optimisers[order[1]], last, difference(at("", last), order[0], order[1]))
 	}
 	names = nil
@@ -166,7 +166,7 @@ func (r *Runs) writeField(b *strings.Builder, f field, parallel int) {
 	writeColumns(b, f.optimisers, order, names, columns)
 }
 
-// difference returns the mean difference of the ranks of two optimisers.
+// difference returns the mean difference of the ranks of two optimizers.
 func difference(blocks []Block, a, b int) Interval {
 	differences := make([]float64, len(blocks))
 	for i, block := range blocks {

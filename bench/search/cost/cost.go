@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cost measures the processor time of a suggestion after so many
+// Package cost measures the CPU time of a suggestion after so many
 // trials, and what a trial takes of memory.
 //
-// A history of random points with random values is given to an optimiser at
+// A history of random points with random values is given to an optimizer at
 // once. Then it is asked and told some more, and what that takes is averaged;
 // the first suggestion, which may have to read the whole history, is told apart:
-// it is what a restart costs. Optimisers that only know points of their own
+// it is what a restart costs. Optimizers that only know points of their own
 // making, as CMA-ES, make the history by asking and telling.
 package cost
 
@@ -172,7 +172,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// patience is how many times the limit, which is of processor time, a peer may
+// patience is how many times the limit, which is of CPU time, a peer may
 // take by the clock: for its history, and for its suggestions.
 const patience = 4
 

@@ -134,7 +134,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestLedger checks the counting of epochs: the second trial goes on where the
+// TestLedger checks the counting of epochs: the second trial resumes where the
 // first ended.
 func TestLedger(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,7 @@ type Outcome struct {
 	Target float64 `json:"target"`
 	// Part and Again are the parts of random search's epochs after which the
 	// incumbent reached the target: with trials that go on where those of the
-	// rung below ended, and with trials that begin anew. Both are 1 where it was
+	// rung below ended, and with trials that start over. Both are 1 where it was
 	// not Reached with as many epochs.
 	Part    float64 `json:"part"`
 	Again   float64 `json:"again"`

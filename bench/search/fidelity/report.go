@@ -14,18 +14,18 @@ import (
 func Report(p Plan, outcomes []Outcome) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Multi-fidelity searches\n\n"+
-		"The part of random search's epochs (%d trials of %d) after which a search has an incumbent\n"+
-		"as good as random search's at its end (the median of %d searches): the geometric mean of\n"+
-		"%d searches, with its 95 %% confidence interval, and in parentheses how many came there\n"+
-		"with as many epochs; one that did not counts as 1. Random search comes there earlier\n"+
-		"than at its end in half of the cases, and its row is what luck alone saves. *Anew* is what\n"+
-		"it is over all when a trial on a higher rung does not go on where that on the rung below\n"+
-		"has ended, but begins anew.\n\n", p.Trials, Epochs, p.Seeds, p.Seeds)
+		"The fraction of random search's epochs (%d trials of %d) after which a search has an incumbent\n"+
+		"as good as random search's final one (the median of %d searches): the geometric mean of\n"+
+		"%d searches, with its 95 %% confidence interval, and in parentheses how many got there\n"+
+		"with as many epochs; one that did not counts as 1. Random search itself gets there before\n"+
+		"its end in half of the cases, and its row shows what luck alone saves. *Restarted* is the\n"+
+		"overall result if a trial on a higher rung starts over instead of continuing\n"+
+		"from the rung below.\n\n", p.Trials, Epochs, p.Seeds, p.Seeds)
 	b.WriteString("| search |")
 	for _, f := range p.Families {
 		fmt.Fprintf(&b, " %s |", f.Name)
 	}
-	b.WriteString(" all | anew |\n|---|" + strings.Repeat("---|", len(p.Families)+2) + "\n")
+	b.WriteString(" all | restarted |\n|---|" + strings.Repeat("---|", len(p.Families)+2) + "\n")
 	var failed []string
 	for _, s := range p.Searches {
 		of := func(family string) (list []Outcome) {

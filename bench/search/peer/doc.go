@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package peer runs Python programs that speak JSON lines: other optimisers,
-// and the process that trains models.
+// Package peer runs Python programs that communicate in JSON Lines: other
+// optimizers, and the process that trains models.
 //
-// Each program has an [Environment] of its own, a virtual environment made once
-// from a list of requirements, because the libraries want different versions of
-// the same packages. A [Process] answers one request at a time; a request that
-// outlasts its context ends the process.
+// Each program has its own [Environment], a virtual environment created once
+// from a list of requirements, because the libraries need different versions of
+// the same packages. A [Process] handles one request at a time; a request that
+// exceeds its context terminates the process.
 package peer

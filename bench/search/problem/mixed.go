@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 )
 
-// Mixed returns functions over spaces as users have them: whole numbers,
+// Mixed returns functions over spaces as users have them: integers,
 // categories, logarithms and parameters that exist under conditions. The
 // instance decides where the optima are.
 func Mixed(instance int) []*Problem {

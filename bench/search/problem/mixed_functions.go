@@ -54,7 +54,7 @@ func branches(numbers *rand.Rand) *Problem {
 }
 
 // categories has six parameters of four choices without an order; each choice
-// has a cost, and so have pairs of neighbours. All 4096 points are tried to
+// has a cost, and so have pairs of neighbors. All 4096 points are tried to
 // find the best.
 func categories(numbers *rand.Rand) *Problem {
 	const n, k = 6, 4
@@ -91,7 +91,7 @@ func categories(numbers *rand.Rand) *Problem {
 	return p.solved(solution, value)
 }
 
-// integers is an ill-conditioned bowl over whole numbers of which two interact.
+// integers is an ill-conditioned bowl over integers of which two interact.
 func integers(numbers *rand.Rand) *Problem {
 	parameters := []Parameter{
 		integer("n0", 0, 10), integer("n1", -50, 50), integer("n2", 1, 1000).log(),
@@ -114,7 +114,7 @@ func integers(numbers *rand.Rand) *Problem {
 	return (&Problem{Parameters: parameters}).solved(solution, value)
 }
 
-// mixedAckley is Ackley's function of doubles, whole numbers and categories:
+// mixedAckley is Ackley's function of doubles, integers and categories:
 // each category stands for a number in no order.
 func mixedAckley(numbers *rand.Rand) *Problem {
 	var parameters []Parameter
@@ -147,7 +147,7 @@ func mixedAckley(numbers *rand.Rand) *Problem {
 }
 
 // pipeline is a chain of steps each of which is on or off and then has a
-// strength; a step helps or harms, and strengths of neighbours interact.
+// strength; a step helps or harms, and strengths of neighbors interact.
 func pipeline(numbers *rand.Rand) *Problem {
 	const steps = 5
 	var parameters []Parameter

@@ -100,7 +100,7 @@ func boosting(numbers *rand.Rand) *Problem {
 }
 
 // network is shaped like the loss of a neural network: the number of layers
-// decides which widths there are, the optimiser which momenta.
+// decides which widths there are, the optimizer which momenta.
 func network(numbers *rand.Rand) *Problem {
 	parameters := []Parameter{integer("layers", 1, 4)}
 	for layer := 1; layer <= 4; layer++ {

@@ -54,7 +54,7 @@ func TestOptimum(t *testing.T) {
 	}
 }
 
-// near returns the solution with a step towards a random point in some of the
+// near returns the solution with a step toward a random point in some of the
 // doubles.
 func near(p *problem.Problem, x problem.Point, numbers *rand.Rand) problem.Point {
 	at := append([]float64(nil), p.Solution...)

@@ -2,9 +2,9 @@
 
 // Package result keeps what the runs of the search benchmark found.
 //
-// A [Run] is one search: an optimiser on a problem with a seed. Runs are stored
+// A [Run] is one search: an optimizer on a problem with a seed. Runs are stored
 // as JSON lines, appended as they end, so that a benchmark that was interrupted
-// goes on where it was.
+// resumes where it was.
 package result
 
 import (
@@ -38,7 +38,7 @@ type Run struct {
 	Steps []Step `json:"steps"`
 	// Duplicates counts points that were suggested while they were pending.
 	Duplicates int `json:"duplicates,omitempty"`
-	// Seconds were spent on asking and telling: processor time of a peer, time
+	// Seconds were spent on asking and telling: CPU time of a peer, time
 	// by the clock of ours.
 	Seconds float64 `json:"seconds"`
 	// Ended says why fewer trials were told than were to be.

@@ -13,7 +13,7 @@ import (
 	"diwan.dev/diwan/bench/search/problem"
 )
 
-// Peer is an optimiser in a Python process, whose program answers the
+// Peer is an optimizer in a Python process, whose program answers the
 // operations start, ask, tell and load (see peers/protocol.py). The process
 // begins with the first search, and again after one that it did not survive.
 type Peer struct {
@@ -26,7 +26,7 @@ type Peer struct {
 
 // Load is what a peer's operation load took.
 type Load struct {
-	// CPU is the processor time, Bytes the memory for all points.
+	// CPU is the CPU time, Bytes the memory for all points.
 	CPU   time.Duration
 	Bytes int64
 }
@@ -116,7 +116,7 @@ func (s *PeerSession) Load(ctx context.Context, count int) (Load, error) {
 	return Load{CPU: time.Duration(r.CPU * 1e9), Bytes: r.Bytes}, err
 }
 
-// Spent returns the processor time of all operations so far.
+// Spent returns the CPU time of all operations so far.
 func (s *PeerSession) Spent() time.Duration { return s.cpu }
 
 func (s *PeerSession) call(ctx context.Context, q request) (reply, error) {

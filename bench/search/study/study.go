@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package study runs one search: an optimiser is asked for points and told
+// Package study runs one search: an optimizer is asked for points and told
 // their values, one after another or with several pending.
 //
 // Our samplers run in this process and peers in Python processes of their own,
@@ -22,7 +22,7 @@ import (
 	"diwan.dev/diwan/bench/search/result"
 )
 
-// Setup is what an optimiser is told of a search before it begins.
+// Setup is what an optimizer is told of a search before it begins.
 type Setup struct {
 	Seed             uint64
 	Trials, Parallel int
@@ -32,7 +32,7 @@ type Setup struct {
 type Optimiser interface {
 	// Begin begins a search; the one before it is over.
 	Begin(ctx context.Context, p *problem.Problem, s Setup) (Session, error)
-	// Close frees what the optimiser holds.
+	// Close frees what the optimizer holds.
 	Close() error
 }
 
@@ -47,7 +47,7 @@ type Session interface {
 // ErrExhausted says that every point of a finite space was suggested.
 var ErrExhausted = errors.New("space is exhausted")
 
-// Spender is a session that knows how much processor time it has used. The time
+// Spender is a session that knows how much CPU time it has used. The time
 // of others is taken by the clock.
 type Spender interface{ Spent() time.Duration }
 
@@ -56,7 +56,7 @@ type Spender interface{ Spent() time.Duration }
 // ended.
 const patience = 4
 
-// Run runs a search. An optimiser that spends more than limit on asking and
+// Run runs a search. An optimizer that spends more than limit on asking and
 // telling, or fails, ends it early, which the run says; the error is of the
 // problem or the context alone.
 func Run(ctx context.Context, o Optimiser, name string, p *problem.Problem, s Setup, limit time.Duration) (result.Run, error) {
@@ -151,7 +151,7 @@ func (r *runner) timed(ctx context.Context, f func(context.Context) error) error
 	return err
 }
 
-// spent is what the optimiser has used.
+// spent is what the optimizer has used.
 func (r *runner) spent() time.Duration {
 	if s, ok := r.session.(Spender); ok {
 		return s.Spent()

@@ -36,7 +36,7 @@ type Dialect struct {
 	// Repeat reports whether an answer is that other transactions were in the
 	// way, so that the same transaction may succeed next.
 	Repeat func(error) bool
-	// Explain adds to an error what it means and what to do.
+	// Explain adds an explanation and a hint to an error.
 	Explain func(error) error
 }
 

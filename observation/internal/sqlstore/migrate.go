@@ -38,7 +38,7 @@ func (s *Schema) steps(ctx context.Context, conn *sql.Conn) error {
 	for i, step := range s.Migrations[version:] {
 		for _, statement := range append(step, s.SetVersion(version+i+1)) {
 			if _, err := conn.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("cannot bring the schema to version %d: %w", version+i+1, err)
+				return fmt.Errorf("cannot migrate the schema to version %d: %w", version+i+1, err)
 			}
 		}
 	}

@@ -134,8 +134,9 @@ func (s *Store) Delete(ctx context.Context, t observation.Trial) error {
 	return nil
 }
 
-// Close implements [observation.Store]. A call that waits to learn what became
-// of its change, because the database is away, ends with ErrClosed.
+// Close implements [observation.Store]. A call that waits to learn whether its
+// change was committed, because the database is unavailable, ends with
+// ErrClosed.
 func (s *Store) Close() error {
 	s.once.Do(func() { close(s.closing) })
 	s.mu.Lock()
@@ -166,8 +167,8 @@ func (s *Store) read(ctx context.Context, f func(context.Context) error) error {
 	})
 }
 
-// call runs f while the store cannot be closed, and names the store in what
-// the database says.
+// call runs f while the store cannot be closed, and adds the store's name to
+// database errors.
 func (s *Store) call(f func() error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -26,7 +26,7 @@ const (
 )
 
 // errAgain says that a transaction found less than it had just made sure of.
-var errAgain = errors.New("a source was deleted at the same moment")
+var errAgain = errors.New("a source was deleted concurrently")
 
 // link is the connection that writes.
 type link struct {

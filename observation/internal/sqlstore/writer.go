@@ -18,8 +18,8 @@ const (
 	// maxRepeats bounds how often a transaction is tried that others are in the
 	// way of.
 	maxRepeats = 20
-	// firstPause and longestPause bound the time between two attempts to learn
-	// what became of a transaction.
+	// firstPause and longestPause bound the time between two attempts to find
+	// out whether a transaction was committed.
 	firstPause, longestPause = 20 * time.Millisecond, time.Second
 )
 
@@ -68,7 +68,8 @@ func (w *writer) do(ctx context.Context, c change) error {
 	}
 }
 
-// stop runs what was handed over and gives up the connection. No do may follow.
+// stop runs the remaining requests and releases the connection. No do may
+// follow.
 func (w *writer) stop() error {
 	close(w.requests)
 	<-w.done
@@ -113,9 +114,9 @@ func (w *writer) group(first request) []request {
 	return group
 }
 
-// commit runs requests of one sort in one transaction and answers them. Where
-// the database refuses it, each runs in a transaction of its own, so that it
-// fails alone.
+// commit runs requests of one kind in one transaction and answers them. If
+// the database rejects it, each runs in its own transaction, so that only the
+// faulty one fails.
 func (w *writer) commit(group []request, doubt bool) {
 	if len(group) == 0 {
 		return
@@ -158,14 +159,14 @@ func (w *writer) settle(changes []change, doubt bool) (results []error, doubted 
 			doubt = true
 		case again && try < maxRepeats:
 		case doubt && !(answered && t.planned):
-			// What became of the changes is not known yet.
+			// Whether the changes were committed is not known yet.
 		case !fresh && !answered && try == 0:
 			continue // the connection was lost while nobody used it
 		default:
 			return nil, doubt, err
 		}
 		if !w.sleep(pause) {
-			return nil, doubt, fmt.Errorf("%w while it was not known whether the database has the change: %w", observation.ErrClosed, err)
+			return nil, doubt, fmt.Errorf("%w before it was known whether the database committed the change: %w", observation.ErrClosed, err)
 		}
 		pause = min(2*pause, longestPause)
 	}

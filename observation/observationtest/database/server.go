@@ -37,7 +37,7 @@ type Kind struct {
 	url func(port int) string
 }
 
-// Missing says which programs a kind of server lacks on this machine.
+// Missing returns which programs of a kind of server are not installed.
 type Missing struct{ text string }
 
 // Error implements error.
@@ -123,7 +123,7 @@ func (s *Server) confine(cmd *exec.Cmd) {
 
 func (s *Server) output() string { return filepath.Join(s.dir, "output") }
 
-// said is what the server printed since its last start.
+// said returns the server's output since its last start.
 func (s *Server) said() []byte {
 	text, _ := os.ReadFile(s.output())
 	return text
@@ -224,8 +224,8 @@ func (s *Server) Kill() {
 	<-s.ended
 }
 
-// Close ends the server and removes its data. A server that had ended by itself
-// is an error, with what it said.
+// Close stops the server and removes its data. If the server had exited by
+// itself, it returns an error with its output.
 func (s *Server) Close() error {
 	var err error
 	select {
@@ -237,5 +237,5 @@ func (s *Server) Close() error {
 	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
-// environment is the variable that tells processes below where the server is.
+// environment is the variable with the server's address for child processes.
 func (k *Kind) environment() string { return "DIWAN_TEST_" + strings.ToUpper(k.Name) }

@@ -3,7 +3,7 @@
 // Package acquisition says how much an evaluation promises, given what a model
 // predicts of its outcome.
 //
-// All values are to be minimised, and predictions are normal: each has a mean
+// All values are to be minimized, and predictions are normal: each has a mean
 // and a deviation. A [Function] is greater where an evaluation promises more,
 // and tells its derivatives by the means and deviations, so that it can be
 // climbed. Those that are products or can underflow are logarithms (Ament et

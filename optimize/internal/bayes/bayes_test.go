@@ -172,35 +172,6 @@ func TestLocal(t *testing.T) {
 	}
 }
 
-// TestSurrogate checks that predictions are in the unit of the losses, and near
-// them.
-func TestSurrogate(t *testing.T) {
-	t.Parallel()
-	s := New(make([]Dimension, 2), DefaultConfig())
-	random := sequence()
-	f := func(u []float64) float64 { return 1e6 + 1e3*math.Sin(3*u[0])*u[1] }
-	d := Data{Objectives: 1}
-	for range 40 {
-		u := []float64{random(), random()}
-		d.Observations = append(d.Observations, Observation{Point: u, Losses: []float64{f(u)}})
-	}
-	m := s.Surrogate(d, 0)
-	for _, u := range [][]float64{{0.5, 0.5}, {0.2, 0.9}} {
-		if mean, deviation := m.Predict(u); math.Abs(mean-f(u)) > 20 || !(deviation > 0) || deviation > 100 {
-			t.Errorf("at %v: %v ± %v, want about %v", u, mean, deviation, f(u))
-		}
-	}
-	rows, losses := m.LeaveOneOut()
-	for i, row := range rows {
-		if want := d.Observations[row].Losses[0]; math.Abs(losses[i]-want) > 100 {
-			t.Errorf("observation %d would be %v: want about %v", row, losses[i], want)
-		}
-	}
-	if noise := m.Noise(); noise > 20 {
-		t.Errorf("noise %v of an exact function", noise)
-	}
-}
-
 // TestChosen checks which observations stand for many.
 func TestChosen(t *testing.T) {
 	t.Parallel()

@@ -24,7 +24,7 @@ type Observation struct {
 	// Point has a coordinate from 0 to 1 for each dimension, NaN where it has
 	// no value.
 	Point []float64
-	// Losses are the values of the objectives, to be minimised; none for a
+	// Losses are the values of the objectives, to be minimized; none for a
 	// failure. They may be infinite.
 	Losses []float64
 	// Violations are values of constraints, at most 0 where they hold; none

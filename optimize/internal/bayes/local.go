@@ -12,7 +12,7 @@ import (
 	"diwan.dev/diwan/optimize/internal/lbfgs"
 )
 
-// region is the neighbourhood of the best point, in the numeric dimensions that
+// region is the neighborhood of the best point, in the numeric dimensions that
 // it has; in the others, points of the region have the same values.
 type region struct {
 	centre     []float64
@@ -26,7 +26,7 @@ type region struct {
 	distances []float64 // of each of them
 }
 
-// local returns the point at which a model of the neighbourhood of the best
+// local returns the point at which a model of the neighborhood of the best
 // point expects most, within a trust region.
 func (s *Search) local(d Data, centre []float64, k gp.Kernel, q Query) ([]float64, bool) {
 	o := d.objective(0, 0)
@@ -86,17 +86,17 @@ const (
 	// many a step may go.
 	width = 4
 	// orientPerDimension is how many of the best observations for each
-	// dimension say where the neighbourhood is long, and correlated how far
+	// dimension say where the neighborhood is long, and correlated how far
 	// they are believed.
 	orientPerDimension = 3
 	correlated         = 0.97
-	// noisy is the part of the variance of the neighbourhood above which noise
+	// noisy is the part of the variance of the neighborhood above which noise
 	// hides where it is best.
 	noisy = 0.2
 	reach = 1.5
 )
 
-// region returns the neighbourhood of a point, given the losses of all
+// region returns the neighborhood of a point, given the losses of all
 // observations.
 func (s *Search) region(d Data, losses, centre []float64, k gp.Kernel) region {
 	g := region{centre: centre}

@@ -46,8 +46,8 @@ type Config struct {
 	// Limit is how many observations a model uses at most, from 8. Its cost
 	// grows with their cube when the kernel is found, else with their square.
 	Limit int
-	// Local makes every other proposal one that minimises a model of the
-	// neighbourhood of the best point.
+	// Local makes every other proposal one that minimizes a model of the
+	// neighborhood of the best point.
 	Local bool
 }
 

@@ -109,45 +109,6 @@ func (s *Search) rows(d Data, o outcome) [][]float64 {
 	return rows
 }
 
-// Surrogate predicts an objective.
-type Surrogate struct {
-	features features
-	model    *gp.Model
-	outcome  outcome
-}
-
-// Surrogate returns the model of an objective, for at least one observation.
-func (s *Search) Surrogate(d Data, objective int) Surrogate {
-	of := func(d *Data, bend float64) outcome { return d.objective(objective, bend) }
-	m, o := s.model(d, of)
-	return Surrogate{s.features, m, o}
-}
-
-// Predict returns mean and deviation of the objective's loss at a point, in the
-// unit of the losses, without the noise of an evaluation.
-func (s Surrogate) Predict(point []float64) (mean, deviation float64) {
-	output, variance := s.model.Predict(s.features.of(point))
-	mean, slope := s.outcome.warp.Unwarp(output)
-	return mean, math.Sqrt(variance) * slope
-}
-
-// LeaveOneOut returns which observations the model has, by index, and what loss
-// it would predict for each of them from the others.
-func (s Surrogate) LeaveOneOut() (observations []int, losses []float64) {
-	losses = s.model.LeaveOneOut()
-	for i, output := range losses {
-		losses[i], _ = s.outcome.warp.Unwarp(output)
-	}
-	return s.outcome.rows, losses
-}
-
-// Noise returns the deviation of evaluations of one point, in the unit of the
-// losses.
-func (s Surrogate) Noise() float64 {
-	_, slope := s.outcome.warp.Unwarp(0)
-	return math.Sqrt(s.model.Kernel().Noise) * slope
-}
-
 // stage returns the number of observations, at most n, with which the kernel
 // for n was found.
 func stage(n int) int {

@@ -30,7 +30,7 @@ type Distribution struct {
 
 // NewDistribution returns the distribution that a descent begins with. Its
 // covariance is σ²I. size is the number of points of a generation, at least 2.
-// A separable distribution has a diagonal covariance, for ever.
+// A separable distribution has a diagonal covariance, forever.
 func NewDistribution(mean []float64, sigma float64, size int, separable bool, grid Grid) *Distribution {
 	n := len(mean)
 	d := &Distribution{

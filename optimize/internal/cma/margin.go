@@ -35,7 +35,7 @@ func (d *Distribution) keepMarginOf(i int, borders []float64) {
 	for above < len(borders) && borders[above] < d.mean[i] {
 		above++
 	}
-	if above == 0 || above == len(borders) { // in the first or last cell: one neighbour
+	if above == 0 || above == len(borders) { // in the first or last cell: one neighbor
 		border := borders[min(above, len(borders)-1)]
 		reach := tail(alpha) * deviation
 		d.mean[i] = border + math.Max(-reach, math.Min(reach, d.mean[i]-border))

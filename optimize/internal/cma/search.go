@@ -15,7 +15,7 @@ type Restart int
 const (
 	// None goes on with the same distribution.
 	None Restart = iota
-	// IPOP begins anew with twice the population (A. Auger and N. Hansen, "A
+	// IPOP starts over with twice the population (A. Auger and N. Hansen, "A
 	// restart CMA evolution strategy with increasing population size", 2005).
 	IPOP
 	// BIPOP does so in turn with smaller populations, and gives both an equal
@@ -183,7 +183,7 @@ func (s *Search) draw() {
 }
 
 // Tell tells what came of a point, which is as Round returns it: a value to be
-// minimised, and by how much it violates constraints, 0 if not at all. A value
+// minimized, and by how much it violates constraints, 0 if not at all. A value
 // that is not a number, or +Inf, is a failure. The point may be any: one that is
 // not of the generation takes part in it as well.
 func (s *Search) Tell(rounded []float64, value, violation float64) {

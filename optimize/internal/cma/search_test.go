@@ -175,7 +175,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestMargin checks that whole numbers are found although the others converge
+// TestMargin checks that integers are found although the others converge
 // at once.
 func TestMargin(t *testing.T) {
 	t.Parallel()

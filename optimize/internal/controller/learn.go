@@ -14,7 +14,7 @@ type Episode struct {
 	// Advantage is by how much it is better than expected.
 	Advantage float64
 	// Before is the logarithm of how likely the policy made it that it is
-	// learnt from, such as the one that suggested it.
+	// learned from, such as the one that suggested it.
 	Before float64
 }
 
@@ -29,7 +29,7 @@ const stride = 0.005
 // together: it goes in the direction of their mean, in which less of it is
 // chance.
 //
-// The episodes come from earlier policies. One with an advantage is learnt from
+// The episodes come from earlier policies. One with an advantage is learned from
 // as it is, and one without with the weight min(1, π/π before): what has become
 // unlikely need not become more so (tapered off-policy REINFORCE).
 func (c *Controller) Learn(episodes []Episode, lessons int, uniform func() float64) {

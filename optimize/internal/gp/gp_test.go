@@ -4,7 +4,6 @@ package gp
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,19 +100,6 @@ func TestSmoothed(t *testing.T) {
 	}
 }
 
-func TestLeaveOneOut(t *testing.T) {
-	t.Parallel()
-	inputs, outputs := example(12, 3)
-	k := Kernel{Lengths: []float64{0.4, 1, 2}, Scale: 1.5, Trend: 0.2, Noise: 1e-3}
-	means := New(k, []int{0, 1, 2}, inputs, outputs).LeaveOneOut()
-	for i := range inputs {
-		others := New(k, []int{0, 1, 2}, slices.Delete(slices.Clone(inputs), i, i+1), slices.Delete(slices.Clone(outputs), i, i+1))
-		if want := others.Mean(inputs[i]); math.Abs(means[i]-want) > 1e-8 {
-			t.Errorf("observation %d: %v, want %v", i, means[i], want)
-		}
-	}
-}
-
 // difference differentiates f numerically.
 func difference(f func([]float64) float64, x []float64) []float64 {
 	gradient := make([]float64, len(x))
@@ -171,7 +157,7 @@ func TestLikelihoodGradient(t *testing.T) {
 	}
 }
 
-// TestFit checks that the kernel found is better than its neighbours, that it
+// TestFit checks that the kernel found is better than its neighbors, that it
 // sees which input matters, and how much noise there is.
 func TestFit(t *testing.T) {
 	t.Parallel()

@@ -127,17 +127,6 @@ func (m *Model) Mean(input []float64) float64 {
 	return mean
 }
 
-// LeaveOneOut returns what each observation would be predicted to be from all
-// the others (Rasmussen and Williams 2006, equation 5.12).
-func (m *Model) LeaveOneOut() []float64 {
-	inverse := m.factor.inverse()
-	means := make([]float64, len(m.outputs))
-	for i, y := range m.outputs {
-		means[i] = y - m.weights[i]/inverse[i][i]
-	}
-	return means
-}
-
 // PredictGradient does as Predict, and writes the derivatives of both by the
 // input.
 func (m *Model) PredictGradient(input, meanGradient, varianceGradient []float64) (mean, variance float64) {

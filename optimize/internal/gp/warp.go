@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Warp maps finite values to be minimised, which may have any size and spread,
+// Warp maps finite values to be minimized, which may have any size and spread,
 // to outputs of mean 0 and variance 1, in the same order. Those that are far
 // worse than most are all as bad, so that a few of them do not hide the
 // differences of the others.
@@ -72,15 +72,4 @@ func (w Warp) LogSlope(value float64) float64 {
 		return -math.Log(w.deviation)
 	}
 	return math.Log(w.bend) - math.Log1p(w.bend*max(w.distance(value), 0)) - math.Log(w.deviation)
-}
-
-// Unwarp returns the value that has an output, and how much the value changes
-// as the output does, where the output is not that of the worst values.
-func (w Warp) Unwarp(output float64) (value, slope float64) {
-	t, slope := output*w.deviation+w.mean, w.deviation
-	if w.bend > 0 {
-		slope *= math.Exp(t) / w.bend
-		t = math.Expm1(t) / w.bend
-	}
-	return 2 * (t*w.unit + w.least/2), 2 * w.unit * slope
 }

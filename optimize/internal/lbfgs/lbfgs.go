@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lbfgs minimises smooth functions within a box.
+// Package lbfgs minimizes smooth functions within a box.
 //
 // It is the limited-memory quasi-Newton method of Nocedal (1980) on the
 // variables that are free, with steps projected on the box and shortened until

@@ -7,10 +7,10 @@
 // that no other dominates are the front of rank 0; those that only these
 // dominate are the front of rank 1, and so on.
 //
-// The hypervolume of some rows is the volume of all that one of them dominates
-// as far as a reference point, which bounds it from the worse side. More is
-// better: it grows with each row that no other dominates.
+// The hypervolume of some rows is the volume that they dominate, bounded by a
+// reference point on the worse side. More is better: it grows with each
+// non-dominated row.
 //
-// Losses may be infinite. One that is not a number counts as +Inf. All rows
-// have the same length, at least 1.
+// Losses may be infinite. NaN counts as +Inf. All rows have the same length,
+// at least 1.
 package pareto

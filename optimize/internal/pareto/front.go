@@ -107,6 +107,19 @@ func Violation(violations []float64) float64 {
 	return sum
 }
 
+// ConstrainedDominates reports whether a row dominates another by their losses
+// where both are feasible, and otherwise by their violations, as
+// [ConstrainedFronts] has it.
+func ConstrainedDominates(a, b []float64, violationA, violationB float64) bool {
+	switch {
+	case violationA == 0 && violationB == 0:
+		return Dominates(a, b)
+	case violationA == 0 || violationB == 0:
+		return violationA == 0
+	}
+	return violationA < violationB
+}
+
 // ConstrainedFronts returns the rank of each row where a feasible row, one
 // whose violation is at most 0, dominates every other that is not, and of two
 // that are not the one with the smaller violation dominates (Deb et al. 2002).
@@ -139,7 +152,7 @@ func ConstrainedFronts(losses [][]float64, violations []float64) []int {
 }
 
 // Crowding returns the crowding distance of each row of a front (Deb et al.
-// 2002): the sum over losses of the distance between its two neighbours, as a
+// 2002): the sum over losses of the distance between its two neighbors, as a
 // part of the range of the finite losses. The first and the last in some loss
 // have +Inf. Infinite losses count as the end of the range.
 func Crowding(front [][]float64) []float64 {
@@ -161,6 +174,26 @@ func Crowding(front [][]float64) []float64 {
 		distance[indices[len(indices)-1]] = math.Inf(1)
 	}
 	return distance
+}
+
+// Standing returns the rank of each row by [ConstrainedFronts], and its crowding
+// distance among those of the same rank.
+func Standing(losses [][]float64, violations []float64) (ranks []int, crowding []float64) {
+	ranks, crowding = ConstrainedFronts(losses, violations), make([]float64, len(losses))
+	fronts := make(map[int][]int)
+	for i, rank := range ranks {
+		fronts[rank] = append(fronts[rank], i)
+	}
+	for _, front := range fronts {
+		rows := make([][]float64, len(front))
+		for k, i := range front {
+			rows[k] = losses[i]
+		}
+		for k, distance := range Crowding(rows) {
+			crowding[front[k]] = distance
+		}
+	}
+	return ranks, crowding
 }
 
 func argsort(column []float64) []int {

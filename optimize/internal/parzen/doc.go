@@ -5,13 +5,12 @@
 // hyper-parameter optimization", 2011).
 //
 // A [Mixture] has one kernel around each observed row and one more, the prior,
-// which is uniform. A kernel is a product over axes: a normal distribution cut
-// off at 0 and 1 on a continuous axis, the masses that such a distribution
-// gives to cells on an axis that has finitely many values in an order, and a
-// bit more likely than uniform at the observed value on an axis without order.
-// With [Joint] widths the kernels of the fine axes are normal distributions
-// with one covariance, that of the rows, so that they lie along valleys that
-// are not parallel to an axis.
+// which is uniform. A kernel is a product over axes: a normal distribution
+// truncated at 0 and 1 on a continuous axis, its masses in cells on an axis
+// with finitely many ordered values, and on an unordered axis slightly more
+// likely than uniform at the observed value. With [Joint] widths the kernels
+// of the fine axes are normal distributions with the covariance of the rows,
+// so that they align with valleys that are not parallel to an axis.
 //
 // Densities are with respect to the uniform distribution: 1 everywhere is no
 // information. So the density of a cell is its mass divided by its width.

@@ -13,8 +13,8 @@ type Width struct {
 	// Joint gives the kernels of all fine axes one covariance, by Scott's rule:
 	// n^(-1/(d+4)) times the deviation of the rows, for d axes and n rows.
 	// Otherwise each kernel is as wide on an axis as the distance to the
-	// farther of its neighbours there, but no less than 1/min(100, n+2); for
-	// the outermost only the inner neighbour counts.
+	// farther of its neighbors there, but no less than 1/min(100, n+2); for
+	// the outermost only the inner neighbor counts.
 	Joint bool
 	// Factor multiplies the widths; 0 is 1.
 	Factor float64
@@ -36,7 +36,7 @@ type placed struct {
 	kernel int
 }
 
-// neighbours sets widths to the deviations of kernels around some coordinates
+// neighbors sets widths to the deviations of kernels around some coordinates
 // of an axis, before the factor. sorted is scratch of the same length.
 func neighbours(at, widths []float64, sorted []placed) {
 	n := len(at)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package random is sequences of random numbers that a seed and a number
-// determine for ever: neither a Go release nor a platform changes them, so that
+// determine forever: neither a Go release nor a platform changes them, so that
 // what is made of them can be repeated. They are those of SplitMix64 (Steele,
 // Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 package random
@@ -38,13 +38,13 @@ func (s *Stream) Float() float64 {
 	return (float64(s.Uint64()>>12) + 0.5) / (1 << 52)
 }
 
-// Below returns a whole number from 0 to n-1, for n up to 2⁵⁰.
+// Below returns an integer from 0 to n-1, for n up to 2⁵⁰.
 func (s *Stream) Below(n int) int { return int(s.Float() * float64(n)) }
 
 // Normal returns a number with mean 0 and deviation 1.
 func (s *Stream) Normal() float64 { return -math.Sqrt2 * math.Erfcinv(2*s.Float()) }
 
-// Permutation returns the whole numbers from 0 to n-1 in random order.
+// Permutation returns the integers from 0 to n-1 in random order.
 func (s *Stream) Permutation(n int) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -27,8 +27,8 @@ type Subject struct {
 	Rule stopping.Rule
 	// Absolute is set for a rule to which the size of the values matters.
 	Absolute bool
-	// Alone is set for a rule that judges a trial by itself, and may so stop
-	// the best of all or the only one.
+	// Alone is set for a rule that judges a trial on its own, and may
+	// therefore stop the best or the only one.
 	Alone bool
 }
 
@@ -130,7 +130,7 @@ func testPure(rt *rapid.T, s Subject) {
 }
 
 // testGrown has a search grow in any order, be asked meanwhile, and forget
-// trials that begin anew; then the verdicts are those on one that is made at
+// trials that start over; then the verdicts are those on one that is made at
 // once.
 func testGrown(rt *rapid.T, s Subject) {
 	trials := drawSearch(rt, true)
@@ -164,7 +164,7 @@ func testGrown(rt *rapid.T, s Subject) {
 	}
 }
 
-// testMirrored checks that maximising is minimising the negative.
+// testMirrored checks that maximizing is minimizing the negative.
 func testMirrored(rt *rapid.T, s Subject) {
 	if s.Absolute {
 		return
@@ -195,8 +195,8 @@ func testScaled(rt *rapid.T, s Subject) {
 	}
 }
 
-// testSpared checks that a trial which is better than all others at each step,
-// or which has none to be compared with, goes on.
+// testSpared checks that a trial that is better than all others at each step,
+// or that has none to be compared with, continues.
 func testSpared(rt *rapid.T, s Subject) {
 	if s.Alone {
 		return
@@ -277,7 +277,7 @@ func exceeds(d stopping.Direction, limits []stopping.Limit, reports []report) bo
 	return false
 }
 
-// testStops checks that the rule is of use: of many trials, which end, as far
+// testStops checks that the rule is useful: of many trials, which end, as far
 // as the rule lets them, at levels in no order and improve at first, it stops
 // some of the worse half, and those before their end.
 func testStops(t *testing.T, s Subject) {
