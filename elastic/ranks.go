@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Assign orders who is present by rank, given who was there before.
+// Assign orders the present members by rank, given the previous ones.
 //
 // A survivor keeps its rank wherever that rank still exists; the gaps go to
-// survivors whose rank no longer exists, then to newcomers in the order of their
-// names. Rank 0 is a survivor if there is one, because many training programs
-// have the others take over the state of rank 0: where it left and nobody has to
-// move, the survivor of the highest rank does. At most limit members are taken,
-// survivors first; 0 is no limit. present must not hold a member twice.
+// survivors whose rank no longer exists, then to newcomers in name order. Rank 0
+// is a survivor if there is one, because many training programs broadcast the
+// state of rank 0: if rank 0 left and nobody has to move, the survivor with the
+// highest rank takes it. At most limit members are taken, survivors first; 0 is
+// no limit. present must not hold a member twice.
 func Assign(previous, present []Member, limit int) []Member {
 	current := make(map[string]Member, len(present))
 	for _, m := range present {

@@ -9,7 +9,7 @@ import (
 
 // A Member is one run of one worker. A worker that starts again is another member.
 type Member struct {
-	// ID tells members apart, across restarts too: a name and a mark of the run.
+	// ID is unique, even across restarts: a name and a suffix for the run.
 	ID string `json:"id"`
 	// Name is the worker's, such as a Pod's name. It is the same in each run.
 	Name string `json:"name"`
@@ -49,11 +49,11 @@ func (v View) IDs() []string {
 	return ids
 }
 
-// Same says whether two views are one: histories and numbers agree.
+// Same reports whether two views are the same: histories and numbers agree.
 func (v View) Same(w View) bool { return v.History == w.History && v.Number == w.Number }
 
-// Precedes says whether who has v should go over to w: w is later in the same history or, where two
-// histories meet, the one that has come further.
+// Precedes reports whether a member with v should switch to w: w is later in the same history or,
+// if two histories meet, in the one that is further ahead.
 func (v View) Precedes(w View) bool {
 	if v.Number != w.Number {
 		return v.Number < w.Number
@@ -61,8 +61,8 @@ func (v View) Precedes(w View) bool {
 	return v.History < w.History
 }
 
-// Quorum says whether some members, by ID, may decide on the view that follows: more than half of them, or
-// half with rank 0 among them. Any two quorums have a member in common.
+// Quorum reports whether some members, by ID, may decide on the next view: more than half of them, or half
+// with rank 0 among them. Any two quorums have a member in common.
 func (v View) Quorum(has func(id string) bool) bool {
 	votes := 0
 	for rank, m := range v.Members {
@@ -82,7 +82,7 @@ const (
 	maxText    = 256
 )
 
-// Validate says what is wrong with a view that came from elsewhere.
+// Validate validates a received view.
 func (v View) Validate() error {
 	if len(v.Members) > maxMembers || len(v.Left) > maxMembers || len(v.Lost) > maxMembers {
 		return fmt.Errorf("cannot use view %d: more than %d members", v.Number, maxMembers)
@@ -106,7 +106,7 @@ func (v View) Validate() error {
 	return nil
 }
 
-// Validate says what is wrong with a member that came from elsewhere.
+// Validate validates a received member.
 func (m Member) Validate() error {
 	switch {
 	case m.ID == "":

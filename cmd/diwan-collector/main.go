@@ -7,7 +7,7 @@ package main
 import (
 	"os"
 
-	"diwan.dev/diwan/internal/collector/sidecar"
+	"diwan.dev/diwan/internal/tuning/collector/sidecar"
 )
 
 func main() { os.Exit(sidecar.Main(os.Args[1:])) }

@@ -6,7 +6,7 @@ package main
 import (
 	"os"
 
-	"diwan.dev/diwan/internal/elasticcmd"
+	"diwan.dev/diwan/internal/training/elasticcmd"
 )
 
 func main() {

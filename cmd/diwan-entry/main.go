@@ -7,7 +7,7 @@ package main
 import (
 	"os"
 
-	"diwan.dev/diwan/internal/entry"
+	"diwan.dev/diwan/internal/tuning/collector/entry"
 )
 
 func main() { os.Exit(entry.Main(os.Args[1:])) }

@@ -6,7 +6,7 @@ package main
 import (
 	"os"
 
-	"diwan.dev/diwan/internal/cli"
+	"diwan.dev/diwan/internal/diwan/commands"
 )
 
-func main() { os.Exit(cli.MainAs(os.Args[0], os.Args[1:], cli.Std())) }
+func main() { os.Exit(commands.Main()) }

@@ -188,7 +188,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestExamplesFitTheSchema holds that nothing of Katib's examples is refused or
+// TestExamplesFitTheSchema holds that nothing of Katib's examples is rejected or
 // lost.
 func TestExamplesFitTheSchema(t *testing.T) {
 	t.Parallel()

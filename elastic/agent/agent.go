@@ -30,8 +30,8 @@ type Agent struct {
 	attached bool          // whether there is a worker; its membership outlasts it a little
 }
 
-// Listen opens the socket where a worker attaches. Who can use it is who can reach it: a unix socket is
-// its owner's alone.
+// Listen opens the socket to which a worker connects. Anyone who can reach it can use it: a Unix socket
+// is for its owner only.
 func Listen(config Config) (*Agent, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func removeStale(path string) error {
 		return nil
 	}
 	if err == nil && info.Mode()&fs.ModeSocket == 0 {
-		err = errors.New("it exists and is no socket")
+		err = errors.New("it exists and is not a socket")
 	}
 	if err == nil {
 		if conn, dialErr := net.Dial("unix", path); dialErr == nil {

@@ -124,9 +124,9 @@ func TestRefused(t *testing.T) {
 	for _, c := range []struct{ line, want, reason string }{
 		{`{"join":{"address":"127.0.0.1:1"}}`, "another worker is attached", "one worker an agent"},
 		{`{"join":{"address":"127.0.0.1"}}`, "must be HOST:PORT", "an address is needed"},
-		{`{"alive":true}`, "first must be join or watch", "who speaks is unknown"},
+		{`{"alive":true}`, "first request must be join or watch", "who speaks is unknown"},
 		{`{`, "cannot read the request", "not JSON"},
-		{`{"alive":true,"leave":true}`, "it says 2 things", "one thing a line"},
+		{`{"alive":true,"leave":true}`, "it has 2 fields", "one thing a line"},
 		{`{"jion":{}}`, "unknown field", "a typing error"},
 		{strings.Repeat(" ", 2*maxLine), "too long", "a line without end"},
 	} {
@@ -158,9 +158,9 @@ func TestStateOf(t *testing.T) {
 		want    string
 	}{
 		{elastic.View{}, "a", 1, false, "no view yet"},
-		{view, "c", 1, false, "not in the view: to be taken in, or standing by"},
+		{view, "c", 1, false, "not in the view: joining, or standing by"},
 		{view, "b", 3, false, "2 of at least 3 members"},
-		{view, "b", 2, true, "most members of the view are gone: there is no quorum to go on"},
+		{view, "b", 2, true, "most members of the view are gone: no quorum"},
 		{view, "b", 2, false, ""},
 	} {
 		got := stateOf(c.view, c.id, c.minimum, c.blocked)

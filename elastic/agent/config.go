@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Config is what an agent is told at its start.
+// Config is the configuration of an agent.
 type Config struct {
 	// Name is the worker's, the same each time that it starts, and no other's in its job.
 	Name string
@@ -21,26 +21,28 @@ type Config struct {
 	Socket string
 	// Gossip is the address to gossip at, HOST:PORT, by TCP and UDP. Port 0 is any.
 	Gossip string
-	// Advertise is the host that others reach this agent by; empty for that of Gossip or, if that is 0.0.0.0, the
-	// machine's private address.
+	// Advertise is the host at which others reach this agent; if empty, that of Gossip or, if that is 0.0.0.0,
+	// the machine's private address.
 	Advertise string
 	// Seeds are addresses of other agents, HOST:PORT. A host may have several addresses; who cannot be
-	// reached is tried again. One that can is enough.
+	// reached is retried. One that can is enough.
 	Seeds []string
 	// Key encrypts gossip and the agreement, and keeps strangers out: 16, 24 or 32 bytes, none for no encryption.
 	Key []byte
-	// Found lets this member make the first view. It must be set for one worker alone, such as index 0.
+	// Found lets this member create the first view. It must be set for exactly one worker, such as
+	// index 0.
 	Found bool
-	// Minimum is the number of members without which the worker is told to wait.
+	// Minimum is the number of members below which the worker must wait.
 	Minimum int
 	// Maximum is the greatest number of members of a view, 0 for none. The others stand by.
 	Maximum int
-	// Force is how long members without a quorum wait before they go on by themselves, 0 for ever. It keeps
-	// a training going when most of its workers die at once; if they have not died but are cut off, they train twice.
+	// Force is how long members without a quorum wait before they continue by themselves; 0 means forever. It keeps a
+	// training running when most of its workers die at once; if these have not died but are partitioned, both sides
+	// train.
 	Force time.Duration
-	// RollCall returns the hosts where everyone gossips who may be alive, this worker too, a host of several as often.
-	// Who is not among them must be dead for good. It is called while there is no quorum; the members go on
-	// once all of these have answered. It may be nil.
+	// RollCall returns the gossip hosts of all workers that may be alive, including this one; a host with several
+	// workers is listed once per worker. Workers not listed must be permanently dead. It is called while there is no
+	// quorum; the members continue once all listed ones have answered. It may be nil.
 	RollCall func(context.Context) ([]string, error)
 	// WorkerTimeout is how long a worker may be silent before its agent takes leave for it.
 	WorkerTimeout time.Duration
@@ -61,7 +63,7 @@ func DefaultConfig(name string) Config {
 	}
 }
 
-// Validate says what is wrong with a configuration.
+// Validate validates a configuration.
 func (c Config) Validate() error {
 	if c.Name == "" || len(c.Name) > 128 {
 		return fmt.Errorf("cannot use the name %.40q: it must have 1 to 128 bytes", c.Name)

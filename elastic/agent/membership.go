@@ -42,7 +42,7 @@ type membership struct {
 	living map[string]elastic.Member // whom gossip holds to be alive, by their IDs
 }
 
-// roll is who may be alive, asked for while a view held.
+// roll is the roll call taken in a view: who may be alive.
 type roll struct {
 	view  elastic.View
 	hosts []string
@@ -112,7 +112,7 @@ func (m *membership) run(ctx context.Context) {
 	m.sends.Wait()
 }
 
-// participate turns what happens into calls of the node, and what the node wants into messages and states.
+// participate turns events into calls of the node, and the node's output into messages and states.
 func (m *membership) participate(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -165,39 +165,39 @@ func (m *membership) participate(ctx context.Context) {
 	}
 }
 
-// stateOf is what the worker is told.
+// stateOf returns the state to send to the worker.
 func stateOf(view elastic.View, id string, minimum int, blocked bool) State {
 	s := State{View: view, Rank: view.Rank(id)}
 	switch {
 	case view.Number == 0:
 		s.Waiting = "no view yet"
 	case s.Rank < 0:
-		s.Waiting = "not in the view: to be taken in, or standing by"
+		s.Waiting = "not in the view: joining, or standing by"
 	case len(view.Members) < minimum:
 		s.Waiting = fmt.Sprintf("%d of at least %d members", len(view.Members), minimum)
 	case blocked:
-		s.Waiting = "most members of the view are gone: there is no quorum to go on"
+		s.Waiting = "most members of the view are gone: no quorum"
 	default:
 		s.Ready = true
 	}
 	return s
 }
 
-// alive are the members that gossip holds to be alive. What memberlist returns
-// of them is its own, which it goes on to change.
+// alive returns the members that gossip considers alive. memberlist keeps
+// modifying the values that it returns.
 func (m *membership) alive() []elastic.Member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.living))
 }
 
-// seek looks for other agents, all the time, because whoever is cut off for long is forgotten by gossip.
+// seek keeps looking for other agents, because gossip forgets members that are partitioned for long.
 func (m *membership) seek(ctx context.Context) {
 	ticker := time.NewTicker(seedEvery)
 	defer ticker.Stop()
 	for round := 0; ; round++ {
 		if alone := m.gossip.NumMembers() < 2; len(m.config.Seeds) > 0 && (alone || round%10 == 0) {
-			m.gossip.Join(m.config.Seeds) // who cannot be reached is tried again
+			m.gossip.Join(m.config.Seeds) // who cannot be reached is retried
 		}
 		select {
 		case <-ctx.Done():
@@ -207,7 +207,7 @@ func (m *membership) seek(ctx context.Context) {
 	}
 }
 
-// callRoll learns who may be alive, while there is no quorum.
+// callRoll takes the roll while there is no quorum.
 func (m *membership) callRoll(ctx context.Context) {
 	ticker := time.NewTicker(rollEvery)
 	defer ticker.Stop()
@@ -223,7 +223,7 @@ func (m *membership) callRoll(ctx context.Context) {
 		}
 		hosts, err := m.config.RollCall(ctx)
 		if err != nil {
-			m.config.Log.Warn("the workers wait on", "error", err)
+			m.config.Log.Warn("the workers keep waiting", "error", err)
 			continue
 		}
 		select {
@@ -233,7 +233,7 @@ func (m *membership) callRoll(ctx context.Context) {
 	}
 }
 
-// send sends messages, each by itself. What is lost is sent again by the node.
+// send sends messages individually. The node resends lost ones.
 func (m *membership) send(messages []agreement.Message) {
 	if len(messages) == 0 {
 		return

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"diwan.dev/diwan/elastic"
-	"diwan.dev/diwan/internal/freeport"
+	"diwan.dev/diwan/internal/testing/freeport"
 )
 
 // TestMain lets the test binary run as an agent, so that tests can kill and stop agents as processes.

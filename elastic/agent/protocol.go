@@ -16,7 +16,8 @@ type Request struct {
 	Join *Join `json:"join,omitempty"`
 	// Watch asks for states, without being a member.
 	Watch bool `json:"watch,omitempty"`
-	// Alive says that the worker is there. Any request does; this one does nothing else.
+	// Alive is a heartbeat of the worker. Any request counts as one; this one does
+	// nothing else.
 	Alive bool `json:"alive,omitempty"`
 	// Broken says that the group of a view does not work any more. It asks for another view.
 	Broken *ViewName `json:"broken,omitempty"`
@@ -24,7 +25,7 @@ type Request struct {
 	Leave bool `json:"leave,omitempty"`
 }
 
-// Join is what a worker says of itself.
+// Join is a worker's description of itself.
 type Join struct {
 	// Address is where the others reach it, HOST:PORT.
 	Address string `json:"address"`
@@ -40,21 +41,22 @@ type ViewName struct {
 
 // A Reply is a line that the agent sends. One field is set.
 type Reply struct {
-	// Member is what the worker is to the others. It is the first reply to Join.
+	// Member is the worker as others see it. It is the first reply to Join.
 	Member *elastic.Member `json:"member,omitempty"`
 	// State is sent whenever it changes.
 	State *State `json:"state,omitempty"`
-	// Error says why a request is refused; the connection ends.
+	// Error says why a request is rejected; the connection ends.
 	Error string `json:"error,omitempty"`
 }
 
-// State is what a worker goes by.
+// State tells a worker whether and with whom to train.
 type State struct {
 	// View is the latest view, of number 0 where there is none yet.
 	View elastic.View `json:"view"`
 	// Rank is the worker's in the view, -1 if it is not in it.
 	Rank int `json:"rank"`
-	// Ready says whether to train: the worker is in the view, and enough others are. Waiting says why not.
+	// Ready reports whether to train: the worker is in the view, and there are enough members. Waiting
+	// says why not.
 	Ready   bool   `json:"ready"`
 	Waiting string `json:"waiting,omitempty"`
 }
@@ -77,7 +79,7 @@ func ParseRequest(line []byte) (Request, error) {
 		}
 	}
 	if set != 1 {
-		return r, fmt.Errorf("cannot read the request: it says %d things, must be one of join, watch, alive, broken, leave", set)
+		return r, fmt.Errorf("cannot read the request: it has %d fields, must have one of join, watch, alive, broken, leave", set)
 	}
 	if r.Join != nil {
 		if host, port, err := splitAddress(r.Join.Address); err != nil || host == "" || port == 0 {

@@ -40,7 +40,7 @@ func (a *Agent) serve(ctx context.Context, conn net.Conn) {
 		case request.Watch:
 			err = s.watch(ctx)
 		default:
-			err = errors.New("cannot serve the request: the first must be join or watch")
+			err = errors.New("cannot serve the request: the first request must be join or watch")
 		}
 	}
 	if err != nil {
@@ -131,11 +131,11 @@ func (s *session) member(ctx context.Context, join Join) error {
 	switch {
 	case err == nil:
 		log.Info("the worker has finished")
-	case errors.Is(err, os.ErrDeadlineExceeded): // if it comes back it joins anew
-		log.Warn("the worker has fallen silent", "for", a.config.WorkerTimeout)
+	case errors.Is(err, os.ErrDeadlineExceeded): // if it comes back it joins again
+		log.Warn("the worker stopped sending heartbeats", "for", a.config.WorkerTimeout)
 	default:
 		log.Warn("the worker is gone", "error", err)
-		s.write(Reply{Error: err.Error()}) // for a worker that is there still
+		s.write(Reply{Error: err.Error()}) // for a worker that is still connected
 	}
 	detach()
 	stop()
@@ -145,7 +145,7 @@ func (s *session) member(ctx context.Context, join Join) error {
 	return nil
 }
 
-// listen reads what the worker says; nil when it leaves.
+// listen reads the worker's requests; it returns nil when the worker leaves.
 func (s *session) listen(m *membership) error {
 	for {
 		request, err := s.next()
@@ -161,7 +161,7 @@ func (s *session) listen(m *membership) error {
 			}
 			m.broken <- elastic.View{History: request.Broken.History, Number: request.Broken.Number}
 		case request.Join != nil || request.Watch:
-			return errors.New("cannot serve the request: the worker has joined already")
+			return errors.New("cannot serve the request: the worker has already joined")
 		}
 	}
 }

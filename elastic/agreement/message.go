@@ -11,12 +11,13 @@ import (
 	"diwan.dev/diwan/elastic"
 )
 
-// A Kind is what a message is for.
+// A Kind is the type of a message.
 type Kind string
 
 // The kinds of messages.
 const (
-	// Hello says which view its sender has; who has a later one answers with Learn.
+	// Hello announces its sender's view; a receiver with a later one answers with
+	// Learn.
 	Hello Kind = "hello"
 	// Learn brings a view that has been decided on.
 	Learn Kind = "learn"
@@ -55,8 +56,8 @@ type Message struct {
 	Number  uint64 `json:"number,omitempty"`
 	// Ballot is what Prepare, Promise, Refuse, Accept and Accepted are about.
 	Ballot Ballot `json:"ballot,omitzero"`
-	// View is what Learn teaches, Accept asks for, and a Promise tells to have been accepted, in the
-	// ballot AcceptedIn.
+	// View is the view that Learn announces, Accept proposes, and a Promise reports as accepted in
+	// the ballot AcceptedIn.
 	View       elastic.View `json:"view,omitzero"`
 	AcceptedIn Ballot       `json:"acceptedIn,omitzero"`
 	// Leaving is set while the sender takes leave.
@@ -95,7 +96,7 @@ func (m Message) validate() error {
 	case Hello, Renew, Prepare, Refuse, Accepted:
 	case Promise:
 		if (m.View.Number == 0) != (m.AcceptedIn == Ballot{}) {
-			return fmt.Errorf("a view without its ballot, or a ballot without its view")
+			return fmt.Errorf("a view without a ballot, or a ballot without a view")
 		}
 	case Learn, Accept:
 		if m.View.Number == 0 {
@@ -105,7 +106,7 @@ func (m Message) validate() error {
 		return fmt.Errorf("unknown")
 	}
 	if max(m.Ballot.Round, m.AcceptedIn.Round, m.Number, m.View.Number) > 1<<62 {
-		return fmt.Errorf("a count that no history comes to")
+		return fmt.Errorf("a count that no history can reach")
 	}
 	if err := m.From.Validate(); err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 	"diwan.dev/diwan/elastic"
 )
 
-// Config is what a [Node] is told at its start.
+// Config is the configuration of a [Node].
 type Config struct {
 	// Self is this member.
 	Self elastic.Member
-	// Found lets this member make the first view, of itself, if it meets no view within FoundAfter. It must
-	// be set for one member of a job alone, whose name is fixed, such as that of index 0.
+	// Found lets this member create the first view, with itself, if it finds no view within FoundAfter. It
+	// must be set for exactly one member of a job, with a fixed name, such as index 0.
 	Found bool
 	// FoundAfter is how long it looks for a view first. 0 is for who knows that there is none.
 	FoundAfter time.Duration
@@ -23,16 +23,17 @@ type Config struct {
 	Limit int
 	// Settle is how long one waits for further newcomers after one has come.
 	Settle time.Duration
-	// Answer is how long one waits for an answer from somebody who seems alive before going on without.
+	// Answer is how long to wait for an answer from a member that seems alive before continuing without
+	// it.
 	Answer time.Duration
 	// Retry is the time between two sendings of the same message.
 	Retry time.Duration
 	// Greet is the time between two greetings, which mend what messages were lost.
 	Greet time.Duration
-	// Force is the time after which members without a quorum go on by themselves, 0 for never. Two parts of
-	// a divided network may then train apart.
+	// Force is the time after which members without a quorum continue by themselves, 0 for never. Then two
+	// sides of a network partition may both train.
 	Force time.Duration
-	// Seed is that of the random waits that keep proposers apart.
+	// Seed is the seed of the random backoff that keeps proposers apart.
 	Seed uint64
 }
 
@@ -64,19 +65,19 @@ type Node struct {
 
 	vote     vote
 	proposal *proposal
-	round    uint64          // the highest that others are known to have come to
+	round    uint64          // the highest number known of others
 	silent   map[string]bool // who seems alive and did not answer when asked last
 	wait     time.Time       // no proposal before this
 	backoff  time.Duration   // the next wait
 	blocked  time.Time       // since when proposals have found no quorum
-	roll     map[string]int  // how many who may be alive gossip at each host, nil where it is not known
+	roll     map[string]int  // how many workers that may be alive gossip at each host, nil if unknown
 	asked    int             // whom Renew went to last, as an index of the view
 	askAgain time.Time
 	greeted  time.Time
 	out      []Message
 }
 
-// vote is what a member of a view keeps of the decision on the next.
+// vote is a view member's state of the decision on the next view.
 type vote struct {
 	promised   Ballot
 	acceptedIn Ballot
@@ -98,7 +99,8 @@ func New(config Config, now time.Time) *Node {
 // View is the latest view that this node knows to have been decided on; its number is 0 where there is none.
 func (n *Node) View() elastic.View { return n.view }
 
-// Blocked says whether this member waits because too few of its view seem alive to decide on the next.
+// Blocked reports whether this member waits because too few members of its view seem alive to decide
+// on the next.
 func (n *Node) Blocked() bool {
 	return n.inView() && !n.view.Quorum(func(id string) bool { return contains(n.alive, id) })
 }
@@ -141,8 +143,8 @@ func (n *Node) Renew(view elastic.View, now time.Time) {
 	}
 }
 
-// Leave takes leave. The node goes on to vote; its member may end once it is in no view, or when it
-// has waited long enough.
+// Leave announces that the member leaves. The node keeps voting; its member may exit once it is in
+// no view, or when it has waited long enough.
 func (n *Node) Leave(now time.Time) {
 	n.now, n.leaving = now, true
 	n.step()
@@ -157,10 +159,10 @@ func (n *Node) Unreachable(id string, now time.Time) {
 	}
 }
 
-// RollCall tells at which hosts everyone gossips who may be alive: members of any view and those that are in none.
-// A host of several is there several times. Who is not there must be dead for good. With it, members without a quorum
-// go on once everyone has answered. It must have been asked for when this node had the given view, and is of no
-// use in another: somebody who came later may be further.
+// RollCall sets the gossip hosts of all workers that may be alive: members of any view and of none. A host with
+// several workers is listed once per worker. Workers not listed must be permanently dead. With it, members without a
+// quorum continue once everyone has answered. It must have been requested when this node had the given view, and is
+// useless in another: a worker that came later may be further ahead.
 func (n *Node) RollCall(view elastic.View, hosts []string, now time.Time) {
 	n.now = now
 	if !view.Same(n.view) {
@@ -173,7 +175,7 @@ func (n *Node) RollCall(view elastic.View, hosts []string, now time.Time) {
 	n.step()
 }
 
-// Tick tells the time. It is to be called several times within Config.Retry.
+// Tick advances the time. Call it several times within Config.Retry.
 func (n *Node) Tick(now time.Time) {
 	n.now = now
 	n.step()
@@ -207,7 +209,7 @@ func (n *Node) Receive(m Message, now time.Time) {
 	n.step()
 }
 
-// step does what the time and the state ask for.
+// step does what the time and the state require.
 func (n *Node) step() {
 	if n.now.Sub(n.greeted) >= n.config.Greet {
 		n.greeted = n.now
@@ -226,7 +228,7 @@ func (n *Node) step() {
 	}
 }
 
-// outdated says whether another view is wanted.
+// outdated reports whether another view is needed.
 func (n *Node) outdated() bool {
 	if n.broken || n.leaving {
 		return true
@@ -250,8 +252,8 @@ func (n *Node) outdated() bool {
 	return newcomers && !full && n.now.Sub(n.changed) >= n.config.Settle
 }
 
-// seek has the view renewed: by this node if it is first among those that seem alive, by another otherwise. Who does
-// not act when asked is passed over the next time, so that a node that is alive but stuck holds up nobody.
+// seek has the view renewed: by this node if it is first among those that seem alive, by another otherwise. A node
+// that does not act when asked is skipped the next time, so that one that is alive but stuck blocks nobody.
 func (n *Node) seek() {
 	if n.coordinator() == n.config.Self.ID {
 		if !n.now.Before(n.wait) {
@@ -283,7 +285,8 @@ func (n *Node) seek() {
 	}
 }
 
-// renewed has another member's wish. Whoever is asked acts: the asker may know that others cannot.
+// renewed handles another member's request. Whoever is asked acts: the asker may know that others
+// cannot.
 func (n *Node) renewed(m Message) {
 	if m.History != n.view.History || m.Number != n.view.Number {
 		n.hello(m)
@@ -314,7 +317,7 @@ func (n *Node) learn(v elastic.View) {
 		return
 	}
 	n.view = v
-	if len(v.Members) == 0 && !n.leaving { // everyone else has gone: look for a view anew
+	if len(v.Members) == 0 && !n.leaving { // everyone else is gone: look for a view again
 		n.view, n.started = elastic.View{}, n.now
 	}
 	n.vote, n.proposal, n.round, n.roll, n.broken, n.asked = vote{}, nil, 0, nil, false, 0
@@ -337,8 +340,8 @@ func (n *Node) hello(m Message) {
 	}
 }
 
-// greet says hello to someone. A part that went on without a quorum cannot rely on hearing of another, so it is
-// those that seem alive and those of the view that are greeted.
+// greet sends a Hello to someone. A part that continued without a quorum cannot rely on hearing of another, so
+// it greets those that seem alive and the members of the view.
 func (n *Node) greet() {
 	others := slices.DeleteFunc(slices.Concat(n.alive, n.view.Members), func(m elastic.Member) bool { return m.ID == n.config.Self.ID })
 	if len(others) == 0 {

@@ -14,14 +14,14 @@ import (
 type proposal struct {
 	ballot   Ballot
 	waiting  []elastic.Member // who is expected to answer Prepare, and has not
-	deadline time.Time        // when to go on without them, or to give up
+	deadline time.Time        // when to continue without them, or to give up
 	resend   time.Time
 	promised map[string]elastic.Member
 	leaving  map[string]bool
 	earlier  elastic.View // the accepted view of the latest ballot that was told of
 	in       Ballot
 
-	view     elastic.View // what is to be accepted; number 0 while promises are awaited
+	view     elastic.View // the view to accept; number 0 while waiting for promises
 	accepted map[string]elastic.Member
 }
 
@@ -46,7 +46,7 @@ func (n *Node) propose() {
 	n.pursue()
 }
 
-// ask sends the question of the attempt to who has not answered it.
+// ask sends the attempt's question to those who have not answered it.
 func (n *Node) ask() {
 	p := n.proposal
 	p.resend = n.now.Add(n.config.Retry)
@@ -98,7 +98,7 @@ func (n *Node) pursue() {
 	late := !n.now.Before(p.deadline)
 	switch {
 	case n.vote.promised != p.ballot:
-		n.giveUp() // this node has promised to heed another proposer since
+		n.giveUp() // this node has since made a promise to another proposer
 	case p.view.Number == 0 && (len(p.waiting) == 0 || late):
 		if !n.quorum(p.promised) {
 			if late {
@@ -170,7 +170,8 @@ func (n *Node) decided(view elastic.View) {
 	}
 }
 
-// withoutQuorum waits, or goes on as a history of its own where everyone else is dead, or that is allowed.
+// withoutQuorum waits, or continues in a history of its own if everyone else is dead, or if that is
+// allowed.
 func (n *Node) withoutQuorum() {
 	if n.blocked.IsZero() {
 		n.blocked = n.now
@@ -185,7 +186,7 @@ func (n *Node) withoutQuorum() {
 	n.giveUp()
 }
 
-// everyone says whether all who may be alive are among the given members. A roll where this one is missing is
+// everyone reports whether all who may be alive are among the given members. A roll without this member is
 // not of this job.
 func (n *Node) everyone(present map[string]elastic.Member) bool {
 	answered := map[string]int{}

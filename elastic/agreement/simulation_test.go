@@ -217,7 +217,7 @@ func (s *simulation) collect(id string) {
 
 func (s *simulation) ids() []string { return slices.Sorted(maps.Keys(s.nodes)) }
 
-// agreed says whether the given members, and no other, are in one view that all of them have.
+// agreed reports whether the given members, and no other, are in one view that all of them have.
 func (s *simulation) agreed(ids ...string) bool {
 	slices.Sort(ids)
 	for _, id := range ids {

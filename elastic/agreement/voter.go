@@ -4,8 +4,8 @@ package agreement
 
 import "diwan.dev/diwan/elastic"
 
-// behind brings sender and receiver of a message about the next view to the same view first. It says whether
-// they were apart.
+// behind first brings sender and receiver of a message about the next view to the same view. It reports
+// whether they differed.
 func (n *Node) behind(m Message) bool {
 	if m.History == n.view.History && m.Number == n.view.Number {
 		return false
@@ -14,8 +14,8 @@ func (n *Node) behind(m Message) bool {
 	return true
 }
 
-// prepare answers a proposer: by a promise to heed no earlier ballot and, from a member of the view,
-// with what it has accepted. A newcomer's answer shows that it is there.
+// prepare answers a proposer: with a promise to ignore earlier ballots and, from a member of the
+// view, with what it has accepted. A newcomer's answer shows that it exists.
 func (n *Node) prepare(m Message) {
 	if n.behind(m) {
 		return
@@ -29,7 +29,7 @@ func (n *Node) prepare(m Message) {
 	n.send(m.From.ID, Message{Kind: Promise, Ballot: m.Ballot, View: n.vote.accepted, AcceptedIn: n.vote.acceptedIn, Leaving: n.leaving})
 }
 
-// accept accepts a view, unless it has promised to heed later ballots alone.
+// accept accepts a view, unless it has promised to accept only later ballots.
 func (n *Node) accept(m Message) {
 	if n.behind(m) || !n.inView() || m.View.Number != n.view.Number+1 || m.Ballot.compare(n.vote.promised) < 0 {
 		return
@@ -38,7 +38,7 @@ func (n *Node) accept(m Message) {
 	n.send(m.From.ID, Message{Kind: Accepted, Ballot: m.Ballot})
 }
 
-// quorum says whether the given members may decide on the next view.
+// quorum reports whether the given members may decide on the next view.
 func (n *Node) quorum(votes map[string]elastic.Member) bool {
 	return n.view.Quorum(func(id string) bool { _, ok := votes[id]; return ok })
 }

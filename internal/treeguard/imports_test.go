@@ -50,24 +50,34 @@ var rules = []rule{
 		reason: "types are the lowest layer",
 	},
 	{
-		from:   module + "/internal/controller",
-		not:    []string{module + "/internal/localcluster", module + "/internal/node", module + "/internal/cli", "k8s.io/kubernetes"},
-		reason: "a reconciler does not know where it runs",
+		from:   module + "/internal/tuning",
+		not:    []string{module + "/internal/training", module + "/internal/scheduling", module + "/internal/diwan"},
+		reason: "domains meet only in api",
 	},
 	{
-		from:   module + "/internal/operator",
-		not:    []string{module + "/internal/localcluster", module + "/internal/node", module + "/internal/cli", "k8s.io/kubernetes"},
+		from:   module + "/internal/training",
+		not:    []string{module + "/internal/tuning", module + "/internal/scheduling", module + "/internal/diwan"},
+		reason: "domains meet only in api",
+	},
+	{
+		from:   module + "/internal/platform",
+		not:    []string{module + "/internal/tuning", module + "/internal/training", module + "/internal/scheduling", module + "/internal/diwan"},
+		reason: "the platform knows no domain",
+	},
+	{
+		from:   module + "/internal/platform/operator",
+		not:    []string{module + "/internal/platform/laptop", module + "/internal/platform/node", "k8s.io/kubernetes"},
 		reason: "the operator does not know where it runs",
 	},
 	{
-		from:   module + "/internal/node",
-		not:    []string{module + "/internal/localcluster", module + "/internal/controller", module + "/internal/cli", module + "/internal/collector"},
-		reason: "the node knows Pods and nothing of tuning",
+		from:   module + "/internal/diwan/manifest",
+		not:    []string{module + "/internal/platform/laptop", module + "/internal/platform/node", "k8s.io/kubernetes"},
+		reason: "an operator and its reconcilers do not know where they run",
 	},
 	{
-		from:   module + "/internal/localcluster",
-		not:    []string{module + "/internal/cli"},
-		reason: "the command line is above the cluster",
+		from:   module + "/internal/platform/node",
+		not:    []string{module + "/internal/platform/laptop", module + "/internal/platform/operator", module + "/internal/platform/domain", module + "/api"},
+		reason: "the node knows Pods and nothing of domains",
 	},
 }
 

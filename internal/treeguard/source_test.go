@@ -142,7 +142,7 @@ func undocumented(decl ast.Decl) []string {
 	return names
 }
 
-// receiverExported says whether a function is reachable from outside: a plain
+// receiverExported reports whether a function is reachable from outside: a plain
 // function, or a method of an exported type.
 func receiverExported(decl *ast.FuncDecl) bool {
 	if decl.Recv == nil {

@@ -10,11 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SetDefaults fills in what a manifest leaves out, as JobSet's own webhook and
-// schema do.
+// SetDefaults fills in unset fields, as JobSet's own webhook and schema do.
 func (j *JobSet) SetDefaults() { j.Spec.SetDefaults() }
 
-// SetDefaults fills in what is left out.
+// SetDefaults fills in unset fields.
 func (s *JobSetSpec) SetDefaults() {
 	if s.SuccessPolicy == nil {
 		s.SuccessPolicy = &SuccessPolicy{Operator: OperatorAll}
@@ -75,7 +74,7 @@ func (p *FailurePolicy) setDefaults() {
 	}
 }
 
-// Count is how many Jobs are made of the template.
+// Count is how many Jobs are created from the template.
 func (r *ReplicatedJob) Count() int { return int(ptr.Deref(r.Replicas, 1)) }
 
 // IsSuspended reports whether no Pod of the set may run.

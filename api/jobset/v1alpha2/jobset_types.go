@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// JobSet is several batch Jobs that are one piece of work.
+// JobSet is several batch Jobs managed as a unit.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="TerminalState",JSONPath=".status.terminalState",type=string,description="Final state of JobSet"
@@ -20,10 +20,10 @@ type JobSet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The set's specification.
 	Spec JobSetSpec `json:"spec,omitempty"`
 
-	// How it goes.
+	// The set's status.
 	Status JobSetStatus `json:"status,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type JobSetList struct {
 	Items []JobSet `json:"items"`
 }
 
-// JobSetSpec says what to run.
+// JobSetSpec specifies a set.
 // +kubebuilder:pruning:PreserveUnknownFields
 type JobSetSpec struct {
 	// The templates of the set's Jobs.
@@ -44,36 +44,36 @@ type JobSetSpec struct {
 	// +listMapKey=name
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 
-	// How Pods reach each other. Cannot be changed.
+	// How Pods reach each other. Immutable.
 	Network *Network `json:"network,omitempty"`
 
-	// When the set has succeeded: by default, when all its Jobs have. Cannot be
-	// changed.
+	// When the set has succeeded: by default, when all its Jobs have.
+	// Immutable.
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
 
-	// What happens when a Job fails: without a policy, the set fails. Cannot be
-	// changed.
+	// What happens when a Job fails: without a policy, the set fails.
+	// Immutable.
 	FailurePolicy *FailurePolicy `json:"failurePolicy,omitempty"`
 
-	// In which order replicated jobs start. Superseded by dependsOn, and not to
-	// be combined with it. Cannot be changed.
+	// The order in which replicated jobs start. Superseded by dependsOn, and
+	// cannot be combined with it. Immutable.
 	StartupPolicy *StartupPolicy `json:"startupPolicy,omitempty"`
 
-	// No Pod of the set runs while this is true.
+	// Suspends the set: no Pod runs while this is true.
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// The Pod whose host name all Jobs and Pods bear as a label.
+	// The Pod whose host name all Jobs and Pods have as a label.
 	Coordinator *Coordinator `json:"coordinator,omitempty"`
 
-	// Whose work the set is, when it is not the built-in controller's. Cannot be
-	// changed.
+	// The controller that manages the set, if not the built-in one. Immutable.
 	ManagedBy *string `json:"managedBy,omitempty"`
 
-	// For how many seconds the set is kept after its end. For ever when empty.
+	// For how many seconds the set is kept after it finishes. Forever if
+	// empty.
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// Volumes that are made for the set. Cannot be changed.
+	// Volumes that are created for the set. Immutable.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	VolumeClaimPolicies []VolumeClaimPolicy `json:"volumeClaimPolicies,omitempty"`
@@ -82,35 +82,35 @@ type JobSetSpec struct {
 // ReplicatedJob is a template of Jobs.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ReplicatedJob struct {
-	// The name, a part of the names of its Jobs.
+	// The name, which is part of its Jobs' names.
 	Name string `json:"name"`
 
-	// A group of replicated jobs, in which Jobs are counted through. Default
-	// "default".
+	// A group of replicated jobs, in which Jobs are numbered consecutively.
+	// Default "default".
 	// +kubebuilder:default=default
 	GroupName string `json:"groupName,omitempty"`
 
-	// The Job: metadata and spec as of batch/v1. Its Pods can be changed while
-	// the set is suspended.
+	// The Job: metadata and spec as in batch/v1. Its Pod template can be
+	// changed while the set is suspended.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template batchv1.JobTemplateSpec `json:"template"`
 
-	// How many Jobs are made of the template. Default 1.
+	// How many Jobs are created from the template. Default 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// What other replicated jobs, all of them earlier in the list, must have
-	// come to before the Jobs of this one are made. Cannot be changed.
+	// The states that other replicated jobs, all earlier in the list, must
+	// reach before the Jobs of this one are created. Immutable.
 	// +kubebuilder:validation:MaxItems=5
 	// +listType=map
 	// +listMapKey=name
 	DependsOn []DependsOn `json:"dependsOn,omitempty" patchStrategy:"merge" patchMergeKey:"name"`
 }
 
-// DependsOn is what another replicated job must have come to.
+// DependsOn is a state that another replicated job must reach.
 type DependsOn struct {
 	// The other replicated job.
 	Name string `json:"name"`
@@ -121,28 +121,29 @@ type DependsOn struct {
 	Status DependsOnStatus `json:"status"`
 }
 
-// DependsOnStatus is what a replicated job must have come to.
+// DependsOnStatus is a state that a replicated job must reach.
 type DependsOnStatus string
 
-// What a replicated job may wait for.
+// The states that a replicated job can wait for.
 const (
 	DependencyReady    DependsOnStatus = "Ready"
 	DependencyComplete DependsOnStatus = "Complete"
 )
 
-// Network says how the set's Pods reach each other.
+// Network specifies how the set's Pods reach each other.
 type Network struct {
-	// Pods have the names <job>-<pod index>.<subdomain>. Default true.
+	// Whether Pods have the names <job>-<pod index>.<subdomain>. Default
+	// true.
 	EnableDNSHostnames *bool `json:"enableDNSHostnames,omitempty"`
 
 	// The name of the Service. Default: the set's.
 	Subdomain string `json:"subdomain,omitempty"`
 
-	// Names lead to Pods that are not ready too. Default true.
+	// Whether names also resolve to Pods that are not ready. Default true.
 	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
 
-// Operator says how many of the Jobs that a policy is about must succeed.
+// Operator specifies how many of the Jobs in a policy must succeed.
 type Operator string
 
 // The operators of a success policy.
@@ -151,38 +152,38 @@ const (
 	OperatorAny Operator = "Any"
 )
 
-// SuccessPolicy says when a set has succeeded.
+// SuccessPolicy specifies when a set has succeeded.
 type SuccessPolicy struct {
 	// All or Any of the Jobs.
 	// +kubebuilder:validation:Enum=All;Any
 	Operator Operator `json:"operator"`
 
-	// The replicated jobs that count. All when empty.
+	// The replicated jobs that count. Default: all.
 	// +listType=atomic
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
 }
 
-// FailurePolicy says what happens when a Job fails.
+// FailurePolicy specifies what happens when a Job fails.
 type FailurePolicy struct {
-	// How often the set is restarted at most.
+	// The maximum number of restarts of the set.
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
 
-	// Recreate makes each Job anew as soon as its predecessor is gone;
-	// BlockingRecreate waits until all are.
+	// Recreate recreates each Job as soon as its predecessor is gone;
+	// BlockingRecreate waits until all are gone.
 	// +kubebuilder:default=Recreate
 	// +kubebuilder:validation:Enum=Recreate;BlockingRecreate;InPlaceRestart
 	RestartStrategy RestartStrategy `json:"restartStrategy,omitempty"`
 
-	// Rules for certain failures; the first that matches is followed. Without
-	// one, the set is restarted.
+	// Rules for certain failures; the first match applies. Without a match,
+	// the set is restarted.
 	Rules []FailurePolicyRule `json:"rules,omitempty"`
 }
 
-// RestartStrategy says how a set is restarted.
+// RestartStrategy specifies how a set is restarted.
 type RestartStrategy string
 
-// The ways to restart. InPlaceRestart is refused: it is behind a feature gate in
-// JobSet, off by default, and needs an agent in each Pod.
+// The restart strategies. InPlaceRestart is rejected: it is behind a feature
+// gate in JobSet, off by default, and needs an agent in each Pod.
 const (
 	Recreate         RestartStrategy = "Recreate"
 	BlockingRecreate RestartStrategy = "BlockingRecreate"
@@ -192,8 +193,8 @@ const (
 // FailurePolicyAction is what a rule does.
 type FailurePolicyAction string
 
-// The actions of rules. The last two restart one Job alone; they are refused,
-// being behind a feature gate in JobSet, off by default.
+// The actions of rules. The last two restart a single Job; they are rejected,
+// because they are behind a feature gate in JobSet, off by default.
 const (
 	FailJobSet                        FailurePolicyAction = "FailJobSet"
 	RestartJobSet                     FailurePolicyAction = "RestartJobSet"
@@ -202,8 +203,8 @@ const (
 	RestartJobAndIgnoreMaxRestarts    FailurePolicyAction = "RestartJobAndIgnoreMaxRestarts"
 )
 
-// FailurePolicyRule says what to do about certain failures. All that it names
-// must match; what it leaves out matches everything.
+// FailurePolicyRule specifies the action for certain failures. All set fields
+// must match; unset fields match everything.
 type FailurePolicyRule struct {
 	// A name, for conditions. Default failurePolicyRule<index>.
 	Name string `json:"name,omitempty"`
@@ -223,7 +224,7 @@ type FailurePolicyRule struct {
 	TargetReplicatedJobs []string `json:"targetReplicatedJobs,omitempty"`
 }
 
-// StartupPolicy says in which order replicated jobs start.
+// StartupPolicy specifies the order in which replicated jobs start.
 type StartupPolicy struct {
 	// AnyOrder, or InOrder: each when those before it are ready.
 	// +kubebuilder:validation:Enum=AnyOrder;InOrder
@@ -251,19 +252,19 @@ type Coordinator struct {
 	PodIndex int `json:"podIndex,omitempty"`
 }
 
-// VolumeClaimPolicy is volumes that are made for the set.
+// VolumeClaimPolicy specifies volumes that are created for the set.
 type VolumeClaimPolicy struct {
-	// Claims. A Pod with a volume mount of a claim's name gets a volume of that
-	// name, on the claim <template>-<jobset>.
+	// The claims. A Pod with a volume mount named like a claim gets a volume of
+	// that name, from the claim <template>-<jobset>.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Templates []ClaimTemplate `json:"templates,omitempty"`
 
-	// What becomes of the claims.
+	// What happens to the claims.
 	RetentionPolicy *VolumeRetentionPolicy `json:"retentionPolicy,omitempty"`
 }
 
-// ClaimTemplate is a PersistentVolumeClaim in the making.
+// ClaimTemplate is a template of a PersistentVolumeClaim.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClaimTemplate struct {
 	// Its name, labels and annotations.
@@ -272,14 +273,14 @@ type ClaimTemplate struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What is claimed.
+	// The claim's spec.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Spec corev1.PersistentVolumeClaimSpec `json:"spec,omitempty"`
 }
 
-// VolumeRetentionPolicy says what becomes of a set's claims.
+// VolumeRetentionPolicy specifies what happens to a set's claims.
 type VolumeRetentionPolicy struct {
 	// When the set is deleted: Delete, the default, or Retain.
 	// +kubebuilder:validation:Enum=Delete;Retain
@@ -287,10 +288,10 @@ type VolumeRetentionPolicy struct {
 	WhenDeleted *RetentionPolicyType `json:"whenDeleted,omitempty"`
 }
 
-// RetentionPolicyType says whether something is kept.
+// RetentionPolicyType specifies whether claims are kept.
 type RetentionPolicyType string
 
-// What may become of claims.
+// The retention policies of claims.
 const (
 	RetentionPolicyDelete RetentionPolicyType = "Delete"
 	RetentionPolicyRetain RetentionPolicyType = "Retain"
@@ -306,10 +307,10 @@ const (
 	ConditionStartupCompleted  = "StartupPolicyCompleted"
 )
 
-// JobSetStatus says how a set goes.
+// JobSetStatus is the status of a set.
 // +kubebuilder:pruning:PreserveUnknownFields
 type JobSetStatus struct {
-	// What the set has come to.
+	// The set's conditions.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
@@ -317,7 +318,7 @@ type JobSetStatus struct {
 	// How often the set was restarted.
 	Restarts int32 `json:"restarts"`
 
-	// How many of the restarts count towards maxRestarts.
+	// How many of the restarts count toward maxRestarts.
 	RestartsCountTowardsMax int32 `json:"restartsCountTowardsMax,omitempty"`
 
 	// Completed or Failed, at the end.

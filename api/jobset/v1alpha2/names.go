@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Labels that Jobs and Pods bear; each is an annotation of the same name too.
+// Labels on Jobs and Pods; each is also an annotation of the same name.
 const (
 	LabelJobSetName            = "jobset.sigs.k8s.io/jobset-name"
 	LabelJobSetUID             = "jobset.sigs.k8s.io/jobset-uid"
@@ -29,7 +29,7 @@ const (
 // ControllerName is the value of managedBy that stands for the built-in controller.
 const ControllerName = "jobset.sigs.k8s.io/jobset-controller"
 
-// DefaultGroup is the group of replicated jobs that name none.
+// DefaultGroup is the group of replicated jobs that specify none.
 const DefaultGroup = "default"
 
 // The reasons of conditions and events.
@@ -65,10 +65,11 @@ func HostName(jobSet, replicatedJob string, job, pod int, subdomain string) stri
 	return JobName(jobSet, replicatedJob, job) + "-" + strconv.Itoa(pod) + "." + subdomain
 }
 
-// ClaimName is the name of the claim that is made of a template.
+// ClaimName is the name of the claim created from a template.
 func ClaimName(jobSet, template string) string { return template + "-" + jobSet }
 
-// Subdomain is the name of the Service by which the set's Pods have names.
+// Subdomain is the name of the Service that gives the set's Pods their host
+// names.
 func (j *JobSet) Subdomain() string {
 	if n := j.Spec.Network; n != nil && n.Subdomain != "" {
 		return n.Subdomain

@@ -25,17 +25,17 @@ const (
 	maxReplicatedJobs = 100
 )
 
-// ruleName is what the names of failure policy rules look like.
+// ruleName matches the names of failure policy rules.
 var ruleName = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
-// failureReasons are those with which Jobs fail.
+// failureReasons are the reasons with which Jobs fail.
 var failureReasons = []string{
 	batchv1.JobReasonBackoffLimitExceeded, batchv1.JobReasonDeadlineExceeded, batchv1.JobReasonFailedIndexes,
 	batchv1.JobReasonMaxFailedIndexesExceeded, batchv1.JobReasonPodFailurePolicy,
 }
 
-// Validate returns what is wrong with a set that has its defaults. What
-// Kubernetes itself says of a Job's template, it says when the Job is made.
+// Validate validates a set with its defaults. Kubernetes itself validates a
+// Job's template when the Job is created.
 func (j *JobSet) Validate() field.ErrorList {
 	name := j.Name
 	if name == "" {
@@ -44,7 +44,7 @@ func (j *JobSet) Validate() field.ErrorList {
 	return j.Spec.Validate(name, field.NewPath("spec"))
 }
 
-// Validate returns what is wrong with the spec of a set of that name.
+// Validate validates the spec of a set with that name.
 func (s *JobSetSpec) Validate(name string, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	jobs := map[string]bool{}
@@ -105,7 +105,7 @@ func (r *ReplicatedJob) validate(set string, earlier map[string]bool, at *field.
 	for _, n := range names {
 		for _, reason := range validation.IsDNS1035Label(n) {
 			if len(n) > maxLabel {
-				reason = fmt.Sprintf("JobSet name is too long: Jobs and Pods of this set would have names of more than %d characters", maxLabel)
+				reason = fmt.Sprintf("JobSet name is too long: names of its Jobs and Pods would exceed %d characters", maxLabel)
 			}
 			errs = append(errs, field.Invalid(at.Child("name"), n, reason))
 		}
@@ -125,12 +125,12 @@ func (r *ReplicatedJob) validate(set string, earlier map[string]bool, at *field.
 	return errs
 }
 
-// known requires names to be those of replicated jobs.
+// known requires that names are those of replicated jobs.
 func known(names []string, jobs map[string]bool, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, name := range names {
 		if !jobs[name] {
-			errs = append(errs, field.Invalid(at.Index(i), name, "there is no replicated job of that name"))
+			errs = append(errs, field.Invalid(at.Index(i), name, "there is no replicated job with that name"))
 		}
 	}
 	return errs
@@ -173,7 +173,7 @@ func (s *JobSetSpec) validateCoordinator(name string, at *field.Path) field.Erro
 	c := s.Coordinator
 	i := slices.IndexFunc(s.ReplicatedJobs, func(r ReplicatedJob) bool { return r.Name == c.ReplicatedJob })
 	if i < 0 {
-		return field.ErrorList{field.Invalid(at.Child("replicatedJob"), c.ReplicatedJob, "there is no replicated job of that name")}
+		return field.ErrorList{field.Invalid(at.Child("replicatedJob"), c.ReplicatedJob, "there is no replicated job with that name")}
 	}
 	r := &s.ReplicatedJobs[i]
 	var errs field.ErrorList
@@ -182,14 +182,14 @@ func (s *JobSetSpec) validateCoordinator(name string, at *field.Path) field.Erro
 	}
 	job := r.Template.Spec
 	if ptr.Deref(job.CompletionMode, "") != batchv1.IndexedCompletion || job.Completions == nil {
-		errs = append(errs, field.Invalid(at.Child("replicatedJob"), c.ReplicatedJob, "its Jobs must have completions, and completionMode Indexed"))
+		errs = append(errs, field.Invalid(at.Child("replicatedJob"), c.ReplicatedJob, "its Jobs must have completions and completionMode Indexed"))
 	} else if c.PodIndex < 0 || c.PodIndex >= int(*job.Completions) {
 		errs = append(errs, field.Invalid(at.Child("podIndex"), c.PodIndex, "there is no such Pod"))
 	}
 	set := &JobSet{Spec: *s}
 	set.Name = name
 	if host := HostName(name, c.ReplicatedJob, c.JobIndex, c.PodIndex, set.Subdomain()); len(host) > maxLabel {
-		errs = append(errs, field.Invalid(at, host, fmt.Sprintf("the Pod's host name is a label, which has at most %d characters", maxLabel)))
+		errs = append(errs, field.Invalid(at, host, fmt.Sprintf("the Pod's host name is a label value of at most %d characters", maxLabel)))
 	}
 	return errs
 }
@@ -211,10 +211,10 @@ func (s *JobSetSpec) validateClaims(set string, at *field.Path) field.ErrorList 
 				errs = append(errs, field.TooLong(name, template.Name, maxClaimName-len(set)-1))
 			}
 			if template.Namespace != "" {
-				errs = append(errs, field.Forbidden(at.Index(i).Child("templates").Index(k).Child("metadata", "namespace"), "a claim is in the set's namespace"))
+				errs = append(errs, field.Forbidden(at.Index(i).Child("templates").Index(k).Child("metadata", "namespace"), "claims are created in the JobSet's namespace"))
 			}
 			if !slices.ContainsFunc(s.ReplicatedJobs, func(r ReplicatedJob) bool { return r.Mounts(template.Name) }) {
-				errs = append(errs, field.Invalid(name, template.Name, "no container has a volume mount of that name"))
+				errs = append(errs, field.Invalid(name, template.Name, "no container has a volume mount with that name"))
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (s *JobSetSpec) validateClaims(set string, at *field.Path) field.ErrorList 
 }
 
 // Mounts reports whether a container of the replicated job's Pods has a volume
-// mount of that name.
+// mount with that name.
 func (r *ReplicatedJob) Mounts(volume string) bool {
 	pod := &r.Template.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
@@ -235,9 +235,9 @@ func (r *ReplicatedJob) Mounts(volume string) bool {
 	return false
 }
 
-// ValidateUpdate returns what may not be changed. The Pods' labels, annotations,
-// placement and gates may, while the set is suspended or becomes so, as Kueue
-// needs it.
+// ValidateUpdate checks that immutable fields are unchanged. The Pods' labels,
+// annotations, placement and gates may change while the set is suspended or
+// being suspended, as Kueue requires.
 func (j *JobSet) ValidateUpdate(old *JobSet) field.ErrorList {
 	at := field.NewPath("spec")
 	before, after := old.Spec.DeepCopy(), j.Spec.DeepCopy()
@@ -265,12 +265,12 @@ func (j *JobSet) ValidateUpdate(old *JobSet) field.ErrorList {
 
 func hint(name string) string {
 	if strings.HasPrefix(name, "replicated") {
-		return ", but for the Pods of a set that is suspended"
+		return ", except for the Pod templates of a suspended JobSet"
 	}
 	return ""
 }
 
-// keepPods gives the templates of after the Pods of before.
+// keepPods sets the Pod templates of after to those of before.
 func keepPods(after, before *JobSetSpec) {
 	for i := range after.ReplicatedJobs {
 		r := &after.ReplicatedJobs[i]

@@ -56,7 +56,7 @@ func TestValidate(t *testing.T) {
 		{"a pattern that is none", `"^a.*"`, `"("`, "error parsing regexp"},
 		{"a rule without a good name", "action: FailJobSet", "name: 1st, action: FailJobSet", "must match"},
 		{"a claim that nothing mounts", "metadata: {name: data}", "metadata: {name: other}", "no container has a volume mount"},
-		{"a claim elsewhere", "metadata: {name: data}", "metadata: {name: data, namespace: ns}", "a claim is in the set's namespace"},
+		{"a claim elsewhere", "metadata: {name: data}", "metadata: {name: data, namespace: ns}", "claims are created in the JobSet's namespace"},
 		{"a controller without a domain", "network:", "managedBy: me\n  network:", "domain-prefixed path"},
 		{"more Pods than can be counted", "replicas: 2", "replicas: 2000000000", "replicas times parallelism"},
 	}

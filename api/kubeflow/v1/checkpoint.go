@@ -12,23 +12,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Checkpoint gives a job a directory of its own. It is the same for all Pods, is
-// there again for those that replace others, and goes with the job. A program that
-// is to go on after a restart writes its state there, and looks for it when it
-// begins.
+// Checkpoint gives a job a directory. All Pods share it, including replacements,
+// and it is deleted with the job. A program that resumes after a restart writes
+// its state there, and looks for it when it starts.
 type Checkpoint struct {
-	// Where containers find the directory, which the variable CHECKPOINT_DIR tells
-	// them. Default /checkpoint.
+	// The mount path of the directory, also in the variable CHECKPOINT_DIR.
+	// Default /checkpoint.
 	Path string `json:"path,omitempty"`
 
-	// How much it can hold. Default 10Gi.
+	// The requested storage. Default 10Gi.
 	Storage *resource.Quantity `json:"storage,omitempty"`
 
-	// What provides it. Default: the default storage class of the cluster.
+	// The storage class. Default: the cluster's default.
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// Who may use it at once. Default ReadWriteMany; with ReadWriteOnce all Pods
-	// must be on one node.
+	// The access modes. Default ReadWriteMany; with ReadWriteOnce all Pods must
+	// be on one node.
 	// +listType=atomic
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty"`
 }
@@ -39,7 +38,7 @@ const (
 	CheckpointVolume = "job-checkpoint"
 )
 
-// SetDefaults fills in what the user left out.
+// SetDefaults fills in unset fields.
 func (c *Checkpoint) SetDefaults() {
 	if c == nil {
 		return
@@ -55,7 +54,7 @@ func (c *Checkpoint) SetDefaults() {
 	}
 }
 
-// Validate says what is wrong with it as the user wrote it, at that path.
+// Validate validates it as the user wrote it, at that path.
 func (c *Checkpoint) Validate(at *field.Path) field.ErrorList {
 	if c == nil {
 		return nil
@@ -78,19 +77,19 @@ func (c *Checkpoint) Validate(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// Fits says what of a Pod stands in the way of the directory; nil: nothing does. c
+// Fits returns what in a Pod conflicts with the directory, nil if nothing does. c
 // has its defaults.
 func (c *Checkpoint) Fits(pod *corev1.PodSpec) error {
 	for _, v := range pod.Volumes {
 		if v.Name == CheckpointVolume {
-			return fmt.Errorf("a volume is named %s, as that of the job's checkpoints: rename it", CheckpointVolume)
+			return fmt.Errorf("volume name %s is reserved for the job's checkpoints: rename it", CheckpointVolume)
 		}
 	}
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for _, in := range containers {
 			for _, m := range in.VolumeMounts {
 				if path.Clean(m.MountPath) == c.Path {
-					return fmt.Errorf("container %s has volume %s at %s, where the job's checkpoints are to be: choose another path", in.Name, m.Name, c.Path)
+					return fmt.Errorf("container %s mounts volume %s at %s, the path of the job's checkpoints: choose another path", in.Name, m.Name, c.Path)
 				}
 			}
 		}
@@ -98,10 +97,10 @@ func (c *Checkpoint) Fits(pod *corev1.PodSpec) error {
 	return nil
 }
 
-// Unchanged wants it to be what it was, since the volume is there.
+// Unchanged requires that it is unchanged, since the volume exists.
 func (c *Checkpoint) Unchanged(before *Checkpoint, at *field.Path) field.ErrorList {
 	if equality.Semantic.DeepEqual(c, before) {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(at, "cannot be changed: create another job")}
+	return field.ErrorList{field.Forbidden(at, "field is immutable: create another job")}
 }

@@ -35,10 +35,10 @@ func (s *JobStatus) Retries() int32 {
 	return n
 }
 
-// Set makes a condition the last one, as kubectl's column State shows it. One
-// with this status and reason stays where it is. A job that is finished takes
-// no more; Running and Restarting replace each other; the end of a job makes
-// them False.
+// Set makes a condition the last one, which kubectl's column State shows. One
+// with the same status and reason stays where it is. A finished job accepts
+// no more conditions; Running and Restarting replace each other; the end of a
+// job makes them False.
 func (s *JobStatus) Set(now metav1.Time, t JobConditionType, status corev1.ConditionStatus, reason, message string) {
 	had := s.Condition(t)
 	if s.IsFinished() || had != nil && had.Status == status && had.Reason == reason {

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SetDefaults fills in what the user left out: replicas, restart policies, the
-// port, the policy of cleaning up, the checkpoint, and what is particular to the kind. Replica
-// types get their usual spelling. Replicas without a template stay as they are.
+// SetDefaults fills in unset fields: replicas, restart policies, the port, the cleanup policy,
+// the checkpoint, and those specific to the kind. Replica types get their usual spelling.
+// Replicas without a template are left alone.
 func SetDefaults(j Job) {
 	t, replicas, policy := j.Traits(), j.Replicas(), j.Policy()
 	for name, spec := range replicas {
@@ -39,7 +39,7 @@ func SetDefaults(j Job) {
 	}
 }
 
-// spelling returns a replica type as this kind writes it.
+// spelling returns the canonical spelling of a replica type of this kind.
 func (t *Traits) spelling(name ReplicaType) (ReplicaType, bool) {
 	i := slices.IndexFunc(t.Types, func(usual ReplicaType) bool { return strings.EqualFold(string(usual), string(name)) })
 	if i < 0 {
@@ -48,8 +48,8 @@ func (t *Traits) spelling(name ReplicaType) (ReplicaType, bool) {
 	return t.Types[i], true
 }
 
-// Main returns the container that trains: the one of the kind's name, or the
-// first. nil: there is none.
+// Main returns the training container: the one with the kind's name, or the
+// first; nil if there is none.
 func (t *Traits) Main(pod *corev1.PodSpec) *corev1.Container {
 	if len(pod.Containers) == 0 {
 		return nil
@@ -58,8 +58,8 @@ func (t *Traits) Main(pod *corev1.PodSpec) *corev1.Container {
 	return &pod.Containers[max(i, 0)]
 }
 
-// ListensOn returns the port on which a replica's program listens, 0 if none is
-// named so.
+// ListensOn returns the port on which a replica's program listens, 0 if no port
+// has that name.
 func (t *Traits) ListensOn(spec *ReplicaSpec) int32 {
 	if spec == nil {
 		return 0
@@ -106,7 +106,7 @@ func (j *PaddleJob) setDefaults() {
 	}
 }
 
-// bounds are those of an elastic policy: where one is missing the other counts,
+// bounds are those of an elastic policy: if one is missing the other applies,
 // and without both the number of workers.
 func bounds(least, most *int32, workers *ReplicaSpec) (*int32, *int32) {
 	count := new(int32(1))

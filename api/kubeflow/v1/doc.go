@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1 holds the kinds that users declare to train a model on several
-// machines: TFJob, PyTorchJob, MPIJob, XGBoostJob, PaddleJob, JAXJob and MXJob
-// of the group kubeflow.org.
+// Package v1 has the API types for distributed training: TFJob, PyTorchJob,
+// MPIJob, XGBoostJob, PaddleJob, JAXJob and MXJob of the group kubeflow.org.
 //
-// All kinds have one form. A job has replicas of several types (Master, Worker,
-// …), each type a number and a Pod template; a RunPolicy says when the job is
-// given up and what is cleaned up; the status counts replicas and has
-// conditions. What differs is in [Traits] and in few fields.
+// All kinds have the same structure. A job has replicas of several types (Master,
+// Worker, …), each type with a number and a Pod template; a RunPolicy has limits
+// and cleanup; the status counts replicas and has conditions. The differences are
+// in [Traits] and in a few fields.
 //
 //	Job ─▶ replica type ─▶ replica 0, 1, … ─▶ a Pod and a Service of one name
 //
-// Names of fields, conditions, reasons and labels equal those of Kubeflow's
-// training operator, byte for byte. What it does not have are optional fields:
+// Names of fields, conditions, reasons and labels are identical to those of
+// Kubeflow's training operator. Fields that it does not have are optional:
 // RunPolicy.RestartScope and Checkpoint, JobStatus.Restarts, ContainerRestarts and
 // LeavingPods, and ReplicaStatus.BegunIndexes.
 //
-// [SetDefaults] fills in what users leave out, in memory alone: the stored
-// object stays as it was written. [Validate] and [ValidateUpdate] say what may
-// be written. All are pure functions.
+// [SetDefaults] fills in unset fields, in memory only: the stored object stays as
+// it was written. [Validate] and [ValidateUpdate] decide what may be written. All
+// are pure functions.
 //
-// MPIJob of v2beta1 is another package's kind, stored as this package's: an
-// MPIJob that names an MPI implementation is of that version.
+// The MPIJob of v2beta1 is in another package and stored as this package's: an
+// MPIJob with an MPI implementation has that version.
 //
 // +kubebuilder:object:generate=true
 // +groupName=kubeflow.org

@@ -14,10 +14,10 @@ type JAXJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec JAXJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -31,9 +31,9 @@ type JAXJobList struct {
 	Items []JAXJob `json:"items"`
 }
 
-// JAXJobSpec says what to run.
+// JAXJobSpec specifies a job.
 type JAXJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`

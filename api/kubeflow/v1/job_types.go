@@ -9,15 +9,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ReplicaType names a part that replicas play, such as Master or Worker.
+// ReplicaType is a role of replicas, such as Master or Worker.
 type ReplicaType string
 
-// ReplicaSpec says how many replicas of a type there are, and what each runs.
+// ReplicaSpec specifies how many replicas of a type there are, and what each
+// runs.
 type ReplicaSpec struct {
-	// How many. Default 1; of an MPIJob's workers 0.
+	// The number of replicas. Default 1; for an MPIJob's workers 0.
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// The Pod of each. Its restart policy is replaced by the replica's.
+	// The Pod template of each. Its restart policy is replaced by the
+	// replica's.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -27,11 +29,11 @@ type ReplicaSpec struct {
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 }
 
-// RestartPolicy says what happens when a replica fails.
+// RestartPolicy specifies what happens when a replica fails.
 type RestartPolicy string
 
 // Always and OnFailure restart it, Never fails the job. ExitCode restarts it for
-// codes from 128 on, which mean a signal or a lost machine, and fails the job
+// exit codes from 128, which mean a signal or a lost machine, and fails the job
 // for others.
 const (
 	RestartAlways     RestartPolicy = "Always"
@@ -40,97 +42,99 @@ const (
 	RestartOnExitCode RestartPolicy = "ExitCode"
 )
 
-// RestartScope says what is restarted when a replica failed.
+// RestartScope specifies what is restarted when a replica fails.
 type RestartScope string
 
-// The scopes of a restart: the replica that failed, or all of the job's.
+// The scopes of a restart: the failed replica, or all replicas of the job.
 const (
 	RestartReplica RestartScope = "Replica"
 	RestartJob     RestartScope = "Job"
 )
 
-// CleanPodPolicy says which Pods are deleted when a job ends.
+// CleanPodPolicy specifies which Pods are deleted when a job ends.
 type CleanPodPolicy string
 
-// All Pods, those that still run, or none.
+// All Pods, those still running, or none.
 const (
 	CleanPodsAll     CleanPodPolicy = "All"
 	CleanPodsRunning CleanPodPolicy = "Running"
 	CleanPodsNone    CleanPodPolicy = "None"
 )
 
-// Who may manage a job: this operator, by its name for MPIJobs of v2beta1 or for
-// other jobs, or MultiKueue on another cluster.
+// Who may manage a job: this operator, under its name for MPIJobs of v2beta1 or
+// for other jobs, or MultiKueue on another cluster.
 const (
 	ManagedByTrainingOperator = "kubeflow.org/training-operator"
 	ManagedByMPIOperator      = "kubeflow.org/mpi-operator"
 	ManagedByMultiKueue       = "kueue.x-k8s.io/multikueue"
 )
 
-// RunPolicy says when a job is given up, and what is cleaned up.
+// RunPolicy specifies limits, retries and cleanup of a job.
 type RunPolicy struct {
 	// Which Pods are deleted when the job ends. Default None.
 	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
-	// How long after its end the job is deleted, in seconds. Default: never.
+	// How many seconds after it finishes the job is deleted. Default: never.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
-	// How long the job may take, in seconds from its start. Default: no limit.
+	// How many seconds the job may run. Default: no limit.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// How many failures of replicas are retried. Default: no limit.
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
-	// What is restarted when a replica failed: Replica, the default, or Job. The
-	// replicas of most programs wait for each other, and go on only together.
+	// What is restarted when a replica fails: Replica, the default, or Job. The
+	// replicas of most programs wait for each other, and can only continue
+	// together.
 	// +kubebuilder:validation:Enum=Replica;Job
 	RestartScope RestartScope `json:"restartScope,omitempty"`
 
-	// A directory of the job's own, from which a program goes on when it is
-	// restarted. Default: none. Cannot be changed.
+	// A checkpoint directory, from which a restarted program resumes.
+	// Default: none. Immutable.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 
 	// How the job's Pods are scheduled together.
 	SchedulingPolicy *SchedulingPolicy `json:"schedulingPolicy,omitempty"`
 
-	// Do not run: a job that runs loses its Pods.
+	// Suspends the job: its Pods are deleted.
 	// +kubebuilder:default:=false
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// Who manages the job: kubeflow.org/training-operator, the default, of an
-	// MPIJob of v2beta1 kubeflow.org/mpi-operator, or kueue.x-k8s.io/multikueue.
-	// Cannot be changed.
+	// Who manages the job: kubeflow.org/training-operator (the default),
+	// kubeflow.org/mpi-operator for an MPIJob of v2beta1, or
+	// kueue.x-k8s.io/multikueue. Immutable.
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
 
-// SchedulingPolicy says how a job's Pods are scheduled together.
+// SchedulingPolicy specifies how a job's Pods are scheduled together.
 type SchedulingPolicy struct {
-	// How many Pods must fit at once. Default: all.
+	// How many Pods must be scheduled at once. Default: all.
 	MinAvailable *int32 `json:"minAvailable,omitempty"`
 
 	// The queue that the job waits in.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf", message="spec.runPolicy.schedulingPolicy.queue is immutable"
 	Queue string `json:"queue,omitempty"`
 
-	// What must be free. Default: what that many Pods ask for.
+	// The resources that must be free. Default: the requests of that many
+	// Pods.
 	MinResources *map[corev1.ResourceName]resource.Quantity `json:"minResources,omitempty"`
 
-	// The priority class of the whole.
+	// The priority class of the group.
 	PriorityClass string `json:"priorityClass,omitempty"`
 
 	// How long Pods wait for each other, in seconds.
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
-// JobStatus says how far a job is.
+// JobStatus is the status of a job.
 type JobStatus struct {
-	// What holds of the job. The one that changed last is last.
+	// The job's conditions. The one that changed last is last.
 	Conditions []JobCondition `json:"conditions,omitempty"`
 
-	// How many replicas of each type there are in each state.
+	// The number of replicas in each state, by type.
 	ReplicaStatuses map[ReplicaType]*ReplicaStatus `json:"replicaStatuses,omitempty"`
 
-	// When the job was begun, or resumed.
+	// When the job was started or resumed.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// When the job ended.
@@ -139,43 +143,42 @@ type JobStatus struct {
 	// When the status was last written.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
-	// How many failures were retried: by making Pods anew, and within Pods that
-	// are no more. What the kubelet restarted within those that are still there
-	// comes on top: ContainerRestarts.
+	// How many failures were retried: by recreating Pods, and within Pods that
+	// no longer exist. Restarts by the kubelet within existing Pods are counted
+	// in ContainerRestarts.
 	Restarts int32 `json:"restarts,omitempty"`
 
-	// How often the kubelet restarted containers of the job's Pods, by the names
-	// of those Pods in which it did.
+	// How often the kubelet restarted containers of the job's Pods, by Pod name.
 	ContainerRestarts map[string]int32 `json:"containerRestarts,omitempty"`
 
-	// The Pods that the job is getting rid of. What becomes of them no longer
-	// counts.
+	// The Pods that the job is deleting. Their outcome no longer counts.
 	LeavingPods []types.UID `json:"leavingPods,omitempty"`
 }
 
 // ReplicaStatus counts the replicas of one type.
 type ReplicaStatus struct {
-	// Pods that run.
+	// Running Pods.
 	Active int32 `json:"active,omitempty"`
 
-	// Pods that succeeded.
+	// Succeeded Pods.
 	Succeeded int32 `json:"succeeded,omitempty"`
 
-	// Pods that failed.
+	// Failed Pods.
 	Failed int32 `json:"failed,omitempty"`
 
-	// The indices of the replicas that have begun and not succeeded, as ranges:
-	// "0-2,5". One of these whose Pod is gone was lost: nobody saw its end.
+	// The indexes of the replicas that have started and not succeeded, as
+	// ranges: "0-2,5". If the Pod of one is gone, it was lost without its end
+	// being observed.
 	BegunIndexes string `json:"begunIndexes,omitempty"`
 
 	// Deprecated: never set; Selector is.
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 
-	// The Pods as a label query, for autoscalers.
+	// The label selector of the Pods, for autoscalers.
 	Selector string `json:"selector,omitempty"`
 }
 
-// JobCondition is something that holds of a job, or does not.
+// JobCondition is a condition of a job.
 type JobCondition struct {
 	// Created, Running, Restarting, Succeeded, Suspended or Failed.
 	Type JobConditionType `json:"type"`
@@ -183,13 +186,13 @@ type JobCondition struct {
 	// True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status"`
 
-	// Why, as one word.
+	// The reason, as one word.
 	Reason string `json:"reason,omitempty"`
 
-	// Why, for people.
+	// A human-readable explanation.
 	Message string `json:"message,omitempty"`
 
-	// When the condition was last written.
+	// When the condition was last updated.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
 
 	// When its status last changed.

@@ -14,10 +14,10 @@ type MPIJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec MPIJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -31,12 +31,12 @@ type MPIJobList struct {
 	Items []MPIJob `json:"items"`
 }
 
-// MPIJobSpec says what to run.
+// MPIJobSpec specifies a job.
 type MPIJobSpec struct {
-	// How many processes a worker takes. Default 1.
+	// How many processes run on each worker. Default 1.
 	SlotsPerWorker *int32 `json:"slotsPerWorker,omitempty"`
 
-	// Deprecated: use RunPolicy's, which wins.
+	// Deprecated: use RunPolicy's, which takes precedence.
 	CleanPodPolicy *CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
 	// The replicas: one Launcher, and Workers.
@@ -45,12 +45,12 @@ type MPIJobSpec struct {
 	// The container of a worker in which processes run. Default: the first.
 	MainContainer string `json:"mainContainer,omitempty"`
 
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy,omitempty"`
 
-	// Of v2beta1: the MPI implementation, OpenMPI, Intel or MPICH. Where it is
-	// set, the job is of that version.
+	// Of v2beta1: the MPI implementation, OpenMPI, Intel or MPICH. If set, the
+	// job has that version.
 	MPIImplementation MPIImplementation `json:"mpiImplementation,omitempty"`
 
 	// Of v2beta1: where SSH keys are mounted.
@@ -70,7 +70,7 @@ const MPILauncher ReplicaType = "Launcher"
 // MPIImplementation names an implementation of MPI.
 type MPIImplementation string
 
-// The implementations whose mpirun is told where the workers are.
+// The supported implementations.
 const (
 	OpenMPI  MPIImplementation = "OpenMPI"
 	IntelMPI MPIImplementation = "Intel"
@@ -86,10 +86,10 @@ const (
 	LauncherWaitForWorkersReady LauncherCreationPolicy = "WaitForWorkersReady"
 )
 
-// DefaultSSHAuthMountPath is where the keys of a job of v2beta1 are, unless it
-// says otherwise.
+// DefaultSSHAuthMountPath is the default mount path of the keys of a job of
+// v2beta1.
 const DefaultSSHAuthMountPath = "/root/.ssh"
 
-// IsV2beta1 reports whether the job is of v2beta1, whose launcher is a Job of
-// batch and reaches the workers by ssh.
+// IsV2beta1 reports whether the job is of v2beta1: its launcher is a batch
+// Job and reaches the workers by ssh.
 func (j *MPIJob) IsV2beta1() bool { return j.Spec.MPIImplementation != "" }

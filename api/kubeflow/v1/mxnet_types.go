@@ -13,10 +13,10 @@ type MXJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec MXJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -30,9 +30,9 @@ type MXJobList struct {
 	Items []MXJob `json:"items"`
 }
 
-// MXJobSpec says what to run.
+// MXJobSpec specifies a job.
 type MXJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
@@ -45,10 +45,10 @@ type MXJobSpec struct {
 	MXReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"mxReplicaSpecs"`
 }
 
-// JobMode says whether an MXJob trains or tunes.
+// JobMode is whether an MXJob trains or tunes.
 type JobMode string
 
-// To train a model, or to tune an operator.
+// Train a model, or tune an operator.
 const (
 	MXTrain JobMode = "MXTrain"
 	MXTune  JobMode = "MXTune"

@@ -7,8 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PaddleJob trains with PaddlePaddle: collectively with workers alone, or with
-// parameter servers, which are the masters.
+// PaddleJob trains with PaddlePaddle: collectively with workers only, or with parameter servers, which are the masters.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.paddleReplicaSpecs.Worker.replicas,statuspath=.status.replicaStatuses.Worker.active,selectorpath=.status.replicaStatuses.Worker.selector
@@ -18,10 +17,10 @@ type PaddleJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec PaddleJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -35,32 +34,32 @@ type PaddleJobList struct {
 	Items []PaddleJob `json:"items"`
 }
 
-// PaddleJobSpec says what to run.
+// PaddleJobSpec specifies a job.
 type PaddleJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
-	// How workers may come and go.
+	// The elastic policy.
 	ElasticPolicy *PaddleElasticPolicy `json:"elasticPolicy,omitempty"`
 
 	// The replicas: Master, Worker.
 	PaddleReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"paddleReplicaSpecs"`
 }
 
-// PaddleElasticPolicy says how workers may come and go.
+// PaddleElasticPolicy specifies how the number of workers may change.
 type PaddleElasticPolicy struct {
-	// With how many workers it goes on at least. Default: MaxReplicas.
+	// The minimum number of workers. Default: MaxReplicas.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
-	// How many workers it takes at most. Default: MinReplicas.
+	// The maximum number of workers. Default: MinReplicas.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 
 	// How often Pods are restarted.
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 
-	// By what a HorizontalPodAutoscaler changes the number of workers. Default:
-	// there is none.
+	// The metrics of a HorizontalPodAutoscaler for the workers. Default: no
+	// autoscaler.
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 }

@@ -17,10 +17,10 @@ type PyTorchJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec PyTorchJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -34,14 +34,14 @@ type PyTorchJobList struct {
 	Items []PyTorchJob `json:"items"`
 }
 
-// PyTorchJobSpec says what to run.
+// PyTorchJobSpec specifies a job.
 type PyTorchJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
-	// How torchrun lets workers come and go. Default: they do not.
+	// The elastic policy for torchrun. Default: not elastic.
 	ElasticPolicy *ElasticPolicy `json:"elasticPolicy,omitempty"`
 
 	// The replicas: Master, Worker.
@@ -52,40 +52,40 @@ type PyTorchJobSpec struct {
 	NprocPerNode *string `json:"nprocPerNode,omitempty"`
 }
 
-// ElasticPolicy says how torchrun lets workers come and go.
+// ElasticPolicy specifies how torchrun lets the number of workers change.
 type ElasticPolicy struct {
-	// With how many workers it goes on at least. Default: MaxReplicas.
+	// The minimum number of workers. Default: MaxReplicas.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
 
-	// How many workers it takes at most. Default: MinReplicas.
+	// The maximum number of workers. Default: MinReplicas.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
 
-	// How workers find each other: c10d, the default, etcd or etcd-v2.
+	// The rendezvous backend: c10d (the default), etcd or etcd-v2.
 	RDZVBackend *RDZVBackend `json:"rdzvBackend,omitempty"`
 
-	// The port of the meeting point. Default: the container's.
+	// The rendezvous port. Default: the container's.
 	RDZVPort *int32 `json:"rdzvPort,omitempty"`
 
-	// The host of the meeting point. Default: worker 0.
+	// The rendezvous host. Default: worker 0.
 	RDZVHost *string `json:"rdzvHost,omitempty"`
 
-	// The name of the meeting.
+	// The rendezvous ID.
 	RDZVID *string `json:"rdzvId,omitempty"`
 
-	// More settings of the backend.
+	// Additional settings of the backend.
 	RDZVConf []RDZVConf `json:"rdzvConf,omitempty"`
 
-	// Each replica meets with itself alone.
+	// Each replica does a rendezvous with itself only.
 	Standalone *bool `json:"standalone,omitempty"`
 
-	// How many processes torchrun starts: an older place of spec.nprocPerNode.
+	// How many processes torchrun starts. Deprecated: use spec.nprocPerNode.
 	NProcPerNode *int32 `json:"nProcPerNode,omitempty"`
 
 	// How often torchrun restarts its processes.
 	MaxRestarts *int32 `json:"maxRestarts,omitempty"`
 
-	// By what a HorizontalPodAutoscaler changes the number of workers. Default:
-	// there is none.
+	// The metrics of a HorizontalPodAutoscaler for the workers. Default: no
+	// autoscaler.
 	Metrics []autoscalingv2.MetricSpec `json:"metrics,omitempty"`
 }
 

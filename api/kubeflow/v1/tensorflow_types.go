@@ -13,10 +13,10 @@ type TFJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec TFJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -30,26 +30,26 @@ type TFJobList struct {
 	Items []TFJob `json:"items"`
 }
 
-// TFJobSpec says what to run.
+// TFJobSpec specifies a job.
 type TFJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`
 
-	// When the job has succeeded if it has neither chief nor master: by default
-	// with worker 0, or with AllWorkers.
+	// When a job with neither chief nor master has succeeded: with worker 0
+	// (the default), or AllWorkers.
 	SuccessPolicy *SuccessPolicy `json:"successPolicy,omitempty"`
 
 	// The replicas: Chief or Master, Worker, PS, Evaluator.
 	TFReplicaSpecs map[ReplicaType]*ReplicaSpec `json:"tfReplicaSpecs"`
 
-	// Workers may come and go: each is told of itself and the parameter servers
-	// alone, and its failure does not fail the job.
+	// Whether workers may come and go: each knows only itself and the parameter
+	// servers, and its failure does not fail the job.
 	EnableDynamicWorker bool `json:"enableDynamicWorker,omitempty"`
 }
 
-// SuccessPolicy says when a TFJob without chief has succeeded.
+// SuccessPolicy specifies when a TFJob without chief has succeeded.
 type SuccessPolicy string
 
 // With worker 0, or with all workers.

@@ -17,39 +17,40 @@ type Job interface {
 
 	// Traits are those of the kind.
 	Traits() *Traits
-	// Replicas, Policy and State lead into the job itself.
+	// Replicas, Policy and State point into the job itself.
 	Replicas() map[ReplicaType]*ReplicaSpec
 	Policy() *RunPolicy
 	State() *JobStatus
 
-	// setDefaults fills in what only this kind has.
+	// setDefaults fills in fields that only this kind has.
 	setDefaults()
-	// validate checks what only this kind has. Every replica has a container.
+	// validate checks fields that only this kind has. Every replica has a
+	// container.
 	validate(replicas *field.Path) field.ErrorList
 }
 
-// Traits are what is particular to the declarations of one kind.
+// Traits are what is specific to a kind.
 // +kubebuilder:object:generate=false
 type Traits struct {
 	// Kind, Plural and Framework name it: PyTorchJob, pytorchjobs, pytorch.
 	Kind, Plural, Framework string
 	// Field is the field of the replicas: pytorchReplicaSpecs.
 	Field string
-	// Types are the replica types, in the order in which they are looked at.
+	// Types are the replica types, in the order in which they are processed.
 	Types []ReplicaType
-	// Container is the name of the container that trains.
+	// Container is the name of the training container.
 	Container string
 	// PortName and Port are the port that it listens on by default. 0: none.
 	PortName string
 	Port     int32
 	// RestartPolicy is the default.
 	RestartPolicy RestartPolicy
-	// Controller is what the label operator-name says.
+	// Controller is the value of the label operator-name.
 	Controller string
-	// Scales says that autoscalers may change the number of workers.
+	// Scales reports whether autoscalers may change the number of workers.
 	Scales bool
-	// LaterVersion is the version of the API in which the job was written, where
-	// that is not this package's.
+	// LaterVersion is the API version in which the job was written, if that is
+	// not this package's.
 	LaterVersion string
 }
 
@@ -61,8 +62,7 @@ func (t *Traits) GroupVersion() schema.GroupVersion {
 	return GroupVersion
 }
 
-// ManagedBy is what the field of that name says of jobs that this operator
-// manages.
+// ManagedBy is the value of that field for jobs that this operator manages.
 func (t *Traits) ManagedBy() string {
 	if t.LaterVersion != "" {
 		return ManagedByMPIOperator

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// find returns the replicas of a type however it is spelt.
+// find returns the replicas of a type, whatever its spelling.
 func find(j Job, t ReplicaType) (spec *ReplicaSpec, name ReplicaType) {
 	for name, spec := range j.Replicas() {
 		if usual, _ := j.Traits().spelling(name); usual == t {
@@ -21,7 +21,7 @@ func find(j Job, t ReplicaType) (spec *ReplicaSpec, name ReplicaType) {
 	return nil, t
 }
 
-// exactlyOne checks the number of a master, which must be written out.
+// exactlyOne checks the number of masters, which must be explicit.
 func exactlyOne(j Job, t ReplicaType, path *field.Path) field.ErrorList {
 	spec, name := find(j, t)
 	if spec == nil || spec.Replicas != nil && *spec.Replicas == 1 {

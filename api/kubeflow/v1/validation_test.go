@@ -117,7 +117,7 @@ func TestVersionStays(t *testing.T) {
 	older, later := read(t, "kind: MPIJob\nspec: {}"), read(t, "kind: MPIJob\nspec: {mpiImplementation: OpenMPI}")
 	for _, pair := range [][2]v1.Job{{older, later}, {later, older}} {
 		errs := v1.ValidateUpdate(pair[1], pair[0])
-		want := "this MPIJob is one of " + pair[0].Traits().GroupVersion().Version + ","
+		want := "this MPIJob has version " + pair[0].Traits().GroupVersion().Version + ","
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) {
 			t.Errorf("an update gives %v, want %q", errs, want)
 		}

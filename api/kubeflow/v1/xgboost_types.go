@@ -13,10 +13,10 @@ type XGBoostJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec XGBoostJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status JobStatus `json:"status,omitempty"`
 }
 
@@ -30,9 +30,9 @@ type XGBoostJobList struct {
 	Items []XGBoostJob `json:"items"`
 }
 
-// XGBoostJobSpec says what to run.
+// XGBoostJobSpec specifies a job.
 type XGBoostJobSpec struct {
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:validation:Optional
 	// +kubebuilder:default:={}
 	RunPolicy RunPolicy `json:"runPolicy"`

@@ -2,7 +2,7 @@
 
 package v1beta1
 
-// AlgorithmSpec chooses how to search.
+// AlgorithmSpec selects the search algorithm.
 // +kubebuilder:pruning:PreserveUnknownFields
 type AlgorithmSpec struct {
 	// The algorithm's name: random, grid, sobol, tpe, …
@@ -18,11 +18,11 @@ type AlgorithmSetting struct {
 	// The setting's name.
 	Name string `json:"name,omitempty"`
 
-	// The setting's value, as text.
+	// The setting's value, as a string.
 	Value string `json:"value,omitempty"`
 }
 
-// EarlyStoppingSpec chooses how trials without prospects are found and ended.
+// EarlyStoppingSpec selects how unpromising trials are detected and stopped.
 // +kubebuilder:pruning:PreserveUnknownFields
 type EarlyStoppingSpec struct {
 	// The algorithm's name, for example medianstop.
@@ -38,11 +38,11 @@ type EarlyStoppingSetting struct {
 	// The setting's name.
 	Name string `json:"name,omitempty"`
 
-	// The setting's value, as text.
+	// The setting's value, as a string.
 	Value string `json:"value,omitempty"`
 }
 
-// EarlyStoppingRule ends a trial when it comes true.
+// EarlyStoppingRule stops a trial when it is met.
 // +kubebuilder:pruning:PreserveUnknownFields
 type EarlyStoppingRule struct {
 	// The metric that is compared.
@@ -51,12 +51,12 @@ type EarlyStoppingRule struct {
 	// The value that the metric is compared with.
 	Value string `json:"value,omitempty"`
 
-	// How the metric compares with the value when the rule is true: equal,
+	// The comparison of the metric with the value that meets the rule: equal,
 	// less or greater.
 	Comparison ComparisonType `json:"comparison,omitempty"`
 
-	// How many values of the metric must have come before the rule is tried.
-	// From the first one when empty.
+	// How many values of the metric must be reported before the rule is
+	// checked. If empty, it is checked from the first one.
 	StartStep int `json:"startStep,omitempty"`
 }
 
@@ -76,6 +76,6 @@ type ParameterAssignment struct {
 	// The parameter's name.
 	Name string `json:"name,omitempty"`
 
-	// The parameter's value, as text.
+	// The parameter's value, as a string.
 	Value string `json:"value,omitempty"`
 }

@@ -4,17 +4,17 @@ package v1beta1
 
 import corev1 "k8s.io/api/core/v1"
 
-// MetricsCollectorSpec says where a trial's metrics come from.
+// MetricsCollectorSpec specifies where a trial's metrics come from.
 // +kubebuilder:pruning:PreserveUnknownFields
 type MetricsCollectorSpec struct {
-	// The place and form of the metrics.
+	// The location and format of the metrics.
 	Source *SourceSpec `json:"source,omitempty"`
 
-	// What collects them.
+	// The collector.
 	Collector *CollectorSpec `json:"collector,omitempty"`
 }
 
-// SourceSpec is the place and form of metrics.
+// SourceSpec is the location and format of metrics.
 // +kubebuilder:pruning:PreserveUnknownFields
 type SourceSpec struct {
 	// An endpoint with metrics in the Prometheus format.
@@ -23,32 +23,32 @@ type SourceSpec struct {
 	// A file or directory that the program writes.
 	FileSystemPath *FileSystemPath `json:"fileSystemPath,omitempty"`
 
-	// How metrics are found in lines of text.
+	// How metrics are extracted from lines of text.
 	Filter *FilterSpec `json:"filter,omitempty"`
 }
 
-// FilterSpec finds metrics in lines of text.
+// FilterSpec extracts metrics from lines of text.
 // +kubebuilder:pruning:PreserveUnknownFields
 type FilterSpec struct {
 	// Regular expressions with two groups: the metric's name and its value.
-	// The default finds name=value.
+	// The default matches name=value.
 	MetricsFormat []string `json:"metricsFormat,omitempty"`
 }
 
-// FileSystemPath is a file or directory that holds metrics.
+// FileSystemPath is a file or directory with metrics.
 // +kubebuilder:pruning:PreserveUnknownFields
 type FileSystemPath struct {
 	// The absolute path inside the container.
 	Path string `json:"path,omitempty"`
 
-	// What is there: File or Directory.
+	// The kind of path: File or Directory.
 	Kind FileSystemKind `json:"kind,omitempty"`
 
-	// How a file is written: TEXT, or JSON with one object a line.
+	// The file format: TEXT, or JSON with one object per line.
 	Format FileFormat `json:"format,omitempty"`
 }
 
-// FileSystemKind is what a path of metrics leads to.
+// FileSystemKind is the kind of a path with metrics.
 type FileSystemKind string
 
 // The kinds of paths.
@@ -58,7 +58,7 @@ const (
 	InvalidKind   FileSystemKind = "Invalid"
 )
 
-// FileFormat is how a file of metrics is written.
+// FileFormat is the format of a metrics file.
 type FileFormat string
 
 // The formats of files.
@@ -67,15 +67,14 @@ const (
 	JSONFormat FileFormat = "JSON"
 )
 
-// CollectorSpec says what collects the metrics.
+// CollectorSpec specifies the metrics collector.
 // +kubebuilder:pruning:PreserveUnknownFields
 type CollectorSpec struct {
 	// The kind: StdOut (the default), File, TensorFlowEvent, PrometheusMetric,
 	// Custom, None or Push.
 	Kind CollectorKind `json:"kind,omitempty"`
 
-	// The container that collects, for the kind Custom: a container as in a
-	// Pod's spec.
+	// The collector container for the kind Custom, as in a Pod's spec.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -96,7 +95,7 @@ const (
 	PushCollector             CollectorKind = "Push"
 )
 
-// Places of metrics when the experiment names none.
+// Default locations of metrics.
 const (
 	DefaultFilePath               = "/var/log/katib/metrics.log"
 	DefaultTensorflowEventDirPath = "/var/log/katib/tfevent/"
@@ -104,5 +103,5 @@ const (
 	DefaultPrometheusPort         = 8080
 )
 
-// MetricsVolume is the Pod volume that a file of metrics lies on.
+// MetricsVolume is the Pod volume that contains metrics files.
 const MetricsVolume = "metrics-volume"

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConditionType names one thing that can hold of an object.
+// ConditionType names a condition of an object.
 type ConditionType string
 
 // The condition types. Each kind uses the ones that its status documents.
@@ -27,22 +27,22 @@ const (
 	ConditionSuspended ConditionType = "Suspended"
 )
 
-// Condition is one observed fact about an object.
+// Condition is an observed condition of an object.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Condition struct {
-	// What the condition is about, for example Running or Succeeded.
+	// The type of the condition, for example Running or Succeeded.
 	Type ConditionType `json:"type"`
 
-	// Whether it holds: True, False or Unknown.
+	// The status of the condition: True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status"`
 
-	// Why, as one word in CamelCase.
+	// The reason, as one CamelCase word.
 	Reason string `json:"reason,omitempty"`
 
-	// Why, as a sentence for people.
+	// A human-readable explanation.
 	Message string `json:"message,omitempty"`
 
-	// When the condition was last written.
+	// When the condition was last updated.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime,omitempty"`
 
 	// When the condition's status last changed.
@@ -50,7 +50,7 @@ type Condition struct {
 }
 
 // Conditions is an object's conditions, each type at most once. The one that
-// changed last is last: `kubectl get` and Katib's clients show that one as the
+// changed last is last: `kubectl get` and Katib's clients show it as the
 // object's state.
 type Conditions []Condition
 
@@ -64,7 +64,7 @@ func (cs Conditions) Get(t ConditionType) *Condition {
 	return nil
 }
 
-// IsTrue reports whether the condition of type t is there with status True.
+// IsTrue reports whether the condition of type t exists with status True.
 func (cs Conditions) IsTrue(t ConditionType) bool {
 	c := cs.Get(t)
 	return c != nil && c.Status == corev1.ConditionTrue
@@ -101,9 +101,9 @@ func (cs *Conditions) Set(now metav1.Time, t ConditionType, status corev1.Condit
 	return true
 }
 
-// Complete records that the object ended in the state t: Running, when it is
-// there, becomes False with the reason and message that it had, and t True.
-// It reports whether cs changed.
+// Complete records that the object ended in the state t: Running, if present,
+// becomes False and keeps its reason and message, and t becomes True. It
+// reports whether cs changed.
 func (cs *Conditions) Complete(now metav1.Time, t ConditionType, reason, message string) bool {
 	stopped := false
 	if r := cs.Get(ConditionRunning); r != nil {
@@ -112,7 +112,7 @@ func (cs *Conditions) Complete(now metav1.Time, t ConditionType, reason, message
 	return cs.Set(now, t, corev1.ConditionTrue, reason, message) || stopped
 }
 
-// Remove forgets the condition of type t and reports whether it was there.
+// Remove deletes the condition of type t and reports whether it existed.
 func (cs *Conditions) Remove(t ConditionType) bool {
 	n := len(*cs)
 	*cs = slices.DeleteFunc(*cs, func(c Condition) bool { return c.Type == t })

@@ -18,16 +18,31 @@ const (
 	DefaultResumePolicy = NeverResume
 )
 
-// Conditions of run objects, by how their kinds report that they ended.
+// Queries for the conditions of run objects, by how their kinds report that they ended.
 const (
-	conditionComplete  = `status.conditions.#(type=="Complete")#|#(status=="True")#`
-	conditionSucceeded = `status.conditions.#(type=="Succeeded")#|#(status=="True")#`
-	conditionFailed    = `status.conditions.#(type=="Failed")#|#(status=="True")#`
+	QueryComplete  = `status.conditions.#(type=="Complete")#|#(status=="True")#`
+	QuerySucceeded = `status.conditions.#(type=="Succeeded")#|#(status=="True")#`
+	QueryFailed    = `status.conditions.#(type=="Failed")#|#(status=="True")#`
 )
 
-// SetDefaults fills in what the user left out. What is set stays, and setting
-// defaults again changes nothing.
-func (e *Experiment) SetDefaults() {
+// RunDefaults are the defaults of a template whose run object is of a kind.
+type RunDefaults struct {
+	Kind schema.GroupVersionKind
+	// SuccessCondition and FailureCondition are the queries by which objects of the
+	// kind have succeeded or failed.
+	SuccessCondition, FailureCondition string
+	// PrimaryPodLabels are those of the Pod that reports. Empty: all of its Pods.
+	PrimaryPodLabels map[string]string
+}
+
+// jobDefaults are those of the kind that every cluster has.
+var jobDefaults = RunDefaults{
+	Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, SuccessCondition: QueryComplete, FailureCondition: QueryFailed,
+}
+
+// SetDefaults fills in unset fields. It never overwrites a field and is
+// idempotent. Templates that run a Job get its conditions, others those of runs.
+func (e *Experiment) SetDefaults(runs ...RunDefaults) {
 	s := &e.Spec
 	if s.ParallelTrialCount == nil {
 		n := DefaultParallelTrialCount
@@ -45,7 +60,7 @@ func (e *Experiment) SetDefaults() {
 		s.Objective.setDefaults()
 	}
 	if s.TrialTemplate != nil {
-		s.TrialTemplate.setDefaults()
+		s.TrialTemplate.setDefaults(append(runs, jobDefaults))
 	}
 	if s.MetricsCollectorSpec == nil {
 		s.MetricsCollectorSpec = &MetricsCollectorSpec{}
@@ -88,52 +103,42 @@ func (o *ObjectiveSpec) setDefaults() {
 
 // setDefaults fills in the conditions and Pod labels of run kinds that are
 // known. A template in a ConfigMap is not read here, so its conditions must be
-// written out.
-func (t *TrialTemplate) setDefaults() {
+// explicit.
+func (t *TrialTemplate) setDefaults(runs []RunDefaults) {
 	if t.TrialSpec == nil {
 		return
 	}
-	success, primary := runDefaults(t.TrialSpec.GroupVersionKind())
-	if success == "" {
+	known := runDefaults(t.TrialSpec.GroupVersionKind(), runs)
+	if known == nil {
 		return
 	}
 	if t.SuccessCondition == "" {
-		t.SuccessCondition = success
+		t.SuccessCondition = known.SuccessCondition
 	}
 	if t.FailureCondition == "" {
-		t.FailureCondition = conditionFailed
+		t.FailureCondition = known.FailureCondition
 	}
 	if len(t.PrimaryPodLabels) == 0 {
-		t.PrimaryPodLabels = maps.Clone(primary)
+		t.PrimaryPodLabels = maps.Clone(known.PrimaryPodLabels)
 	}
 }
 
-// runDefaults are, of a known kind, the query by which its objects have
-// succeeded and the labels of the Pod that reports; "" for another kind. Katib
-// goes by the kind's name alone.
-func runDefaults(kind schema.GroupVersionKind) (success string, primary map[string]string) {
-	switch kind.Kind {
-	case "Job":
-		return conditionComplete, nil
-	case "TrainJob":
-		return conditionComplete, map[string]string{
-			"jobset.sigs.k8s.io/replicatedjob-name":    "node",
-			"batch.kubernetes.io/job-completion-index": "0",
+// runDefaults are those of a kind, nil if there are none. Katib goes by the
+// kind's name alone: so does this where no version of it is known.
+func runDefaults(kind schema.GroupVersionKind, runs []RunDefaults) *RunDefaults {
+	named := -1
+	for i, r := range runs {
+		if r.Kind == kind {
+			return &runs[i]
 		}
-	case "JAXJob", "MXJob": // the first has no master, of the second it is a server, which learns nothing
-		return conditionSucceeded, map[string]string{
-			"training.kubeflow.org/replica-type":  "worker",
-			"training.kubeflow.org/replica-index": "0",
+		if r.Kind.Kind == kind.Kind && named < 0 {
+			named = i
 		}
-	case "MPIJob":
-		if kind.Version == "v2beta1" {
-			return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "launcher"}
-		}
-		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
-	case "TFJob", "PyTorchJob", "XGBoostJob", "PaddleJob":
-		return conditionSucceeded, map[string]string{"training.kubeflow.org/job-role": "master"}
 	}
-	return "", nil
+	if named < 0 {
+		return nil
+	}
+	return &runs[named]
 }
 
 func (m *MetricsCollectorSpec) setDefaults() {

@@ -8,12 +8,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 func TestSetDefaults(t *testing.T) {
 	t.Parallel()
-	training := map[string]string{"training.kubeflow.org/job-role": "master"}
+	thing := func(version, role string) RunDefaults {
+		return RunDefaults{
+			Kind:             schema.GroupVersionKind{Group: "example.com", Version: version, Kind: "Thing"},
+			SuccessCondition: "done", FailureCondition: "broken", PrimaryPodLabels: map[string]string{"role": role},
+		}
+	}
+	things := []RunDefaults{thing("v1", "first"), thing("v2", "second")}
 	cases := []struct {
 		reason string
 		given  ExperimentSpec
@@ -44,22 +51,10 @@ func TestSetDefaults(t *testing.T) {
 			strategies, []MetricStrategy{{"acc", ExtractByMax}, {"loss", ExtractByMin}}},
 		{"programs that run trials report by themselves", ExperimentSpec{TrialTemplate: &TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{}}}},
 			func(s *ExperimentSpec) any { return s.MetricsCollectorSpec.Collector.Kind }, PushCollector},
-		{"a Job is complete or failed", template("batch/v1", "Job"), ends, []any{conditionComplete, conditionFailed, map[string]string(nil)}},
-		{"a PyTorchJob has succeeded or failed, and its master counts", template("kubeflow.org/v1", "PyTorchJob"), ends,
-			[]any{conditionSucceeded, conditionFailed, training}},
-		{"so it is with TFJob", template("kubeflow.org/v1", "TFJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
-		{"and XGBoostJob", template("kubeflow.org/v1", "XGBoostJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
-		{"and MPIJob", template("kubeflow.org/v1", "MPIJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
-		{"and PaddleJob, of which Katib knows nothing", template("kubeflow.org/v1", "PaddleJob"), ends, []any{conditionSucceeded, conditionFailed, training}},
-		{"a JAXJob has no master", template("kubeflow.org/v1", "JAXJob"), ends, []any{conditionSucceeded, conditionFailed, map[string]string{
-			"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}}},
-		{"of an MXJob a worker learns, though a server is its master", template("kubeflow.org/v1", "MXJob"), ends, []any{conditionSucceeded, conditionFailed, map[string]string{
-			"training.kubeflow.org/replica-type": "worker", "training.kubeflow.org/replica-index": "0"}}},
-		{"the later MPIJob has a launcher", template("kubeflow.org/v2beta1", "MPIJob"), ends, []any{conditionSucceeded, conditionFailed,
-			map[string]string{"training.kubeflow.org/job-role": "launcher"}}},
-		{"the first Pod of a TrainJob's nodes counts", template("trainer.kubeflow.org/v1alpha1", "TrainJob"), ends,
-			[]any{conditionComplete, conditionFailed, map[string]string{
-				"jobset.sigs.k8s.io/replicatedjob-name": "node", "batch.kubernetes.io/job-completion-index": "0"}}},
+		{"a Job is complete or failed", template("batch/v1", "Job"), ends, []any{QueryComplete, QueryFailed, map[string]string(nil)}},
+		{"another kind ends as it is said to", template("example.com/v1", "Thing"), ends, []any{"done", "broken", map[string]string{"role": "first"}}},
+		{"so does a version of its own", template("example.com/v2", "Thing"), ends, []any{"done", "broken", map[string]string{"role": "second"}}},
+		{"and a version that is not known, as in Katib", template("example.com/v3", "Thing"), ends, []any{"done", "broken", map[string]string{"role": "first"}}},
 		{"of other kinds nothing is known", template("argoproj.io/v1alpha1", "Workflow"), ends, []any{"", "", map[string]string(nil)}},
 		{"standard output is read", ExperimentSpec{}, collector, &MetricsCollectorSpec{Collector: &CollectorSpec{Kind: StdOutCollector}}},
 		{"a collector without a kind stays, and is refused later", ExperimentSpec{MetricsCollectorSpec: &MetricsCollectorSpec{Collector: &CollectorSpec{}}},
@@ -78,12 +73,12 @@ func TestSetDefaults(t *testing.T) {
 		t.Run(c.reason, func(t *testing.T) {
 			t.Parallel()
 			e := &Experiment{Spec: c.given}
-			e.SetDefaults()
+			e.SetDefaults(things...)
 			if diff := cmp.Diff(c.want, c.got(&e.Spec)); diff != "" {
 				t.Errorf("SetDefaults (-want +got):\n%s", diff)
 			}
 			again := e.DeepCopy()
-			again.SetDefaults()
+			again.SetDefaults(things...)
 			if diff := cmp.Diff(e, again); diff != "" {
 				t.Errorf("defaults set twice differ (-once +twice):\n%s", diff)
 			}

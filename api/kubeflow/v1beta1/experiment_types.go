@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Experiment tunes a program: it searches the parameters that make the
-// program's objective metric best.
+// Experiment tunes a program: it searches for the parameters that optimize the program's
+// objective metric.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories={all,kubeflow,katib}
@@ -25,7 +25,7 @@ type Experiment struct {
 	// What to tune, and how.
 	Spec ExperimentSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The experiment's status.
 	Status ExperimentStatus `json:"status,omitempty"`
 }
 
@@ -39,116 +39,116 @@ type ExperimentList struct {
 	Items []Experiment `json:"items"`
 }
 
-// ExperimentSpec says what to tune, and how.
+// ExperimentSpec specifies what to tune, and how.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ExperimentSpec struct {
 	// The search space. Either this or nasConfig is set.
 	Parameters []ParameterSpec `json:"parameters,omitempty"`
 
-	// What must hold of the parameters of each trial: expressions that are true
-	// or false, such as "width * depth <= 4096". Not a field of Katib's.
+	// Constraints on the parameters of each trial: boolean expressions, such as
+	// "width * depth <= 4096". Not in Katib.
 	ParameterConstraints []string `json:"parameterConstraints,omitempty"`
 
-	// Trials to begin with, in this order. Not a field of Katib's.
+	// Trials to start with, in this order. Not in Katib.
 	InitialTrials []InitialTrial `json:"initialTrials,omitempty"`
 
-	// Earlier experiments to learn from. Not a field of Katib's.
+	// Earlier experiments to learn from. Not in Katib.
 	WarmStart *WarmStartSpec `json:"warmStart,omitempty"`
 
-	// What to optimise.
+	// What to optimize.
 	Objective *ObjectiveSpec `json:"objective,omitempty"`
 
 	// How to search.
 	Algorithm *AlgorithmSpec `json:"algorithm,omitempty"`
 
-	// How trials without prospects are found and ended early.
+	// How unpromising trials are detected and stopped early.
 	EarlyStopping *EarlyStoppingSpec `json:"earlyStopping,omitempty"`
 
-	// What one run of the program is.
+	// What one trial runs.
 	TrialTemplate *TrialTemplate `json:"trialTemplate,omitempty"`
 
-	// How many trials may run at the same time. 3 when empty.
+	// How many trials may run at the same time. Default 3.
 	ParallelTrialCount *int32 `json:"parallelTrialCount,omitempty"`
 
-	// After how many ended trials the experiment has succeeded. No bound when
-	// empty: it goes on until the goal is reached or the search ends.
+	// The number of completed trials after which the experiment has
+	// succeeded. No limit if empty: it continues until the goal is reached or
+	// the search ends.
 	MaxTrialCount *int32 `json:"maxTrialCount,omitempty"`
 
-	// After more failed trials than this the experiment has failed. No bound
-	// when empty.
+	// If more trials than this fail, the experiment has failed. No limit if
+	// empty.
 	MaxFailedTrialCount *int32 `json:"maxFailedTrialCount,omitempty"`
 
-	// Make no more trials for now. Not a field of Katib's.
+	// Create no more trials for now. Not in Katib.
 	Suspend bool `json:"suspend,omitempty"`
 
-	// What suspend means for the trials that run: FinishTrials (the default) or
-	// SuspendTrials. Not a field of Katib's.
+	// What suspend does to running trials: FinishTrials (the default) or
+	// SuspendTrials. Not in Katib.
 	SuspendPolicy SuspendPolicyType `json:"suspendPolicy,omitempty"`
 
-	// After how many seconds, without those in which it is suspended, the
-	// experiment ends and its trials are stopped. No bound when empty. Not a field
-	// of Katib's.
+	// The number of seconds, excluding suspension, after which the experiment ends
+	// and its trials are stopped. No limit if empty. Not in Katib.
 	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
 
-	// Stop the trials that still run when the experiment ends, as when the goal
-	// is reached. Not a field of Katib's.
+	// Stop the trials that are still running when the experiment ends, for
+	// example because the goal is reached. Not in Katib.
 	StopTrialsAtEnd bool `json:"stopTrialsAtEnd,omitempty"`
 
-	// Where metrics come from. The program's standard output when empty.
+	// Where metrics come from. Default: the program's standard output.
 	MetricsCollectorSpec *MetricsCollectorSpec `json:"metricsCollectorSpec,omitempty"`
 
 	// The search space of a neural architecture search.
 	NasConfig *NasConfig `json:"nasConfig,omitempty"`
 
-	// Whether the experiment can go on after it has succeeded, with a greater
-	// maxTrialCount: Never (the default), LongRunning or FromVolume.
+	// Whether the experiment can be resumed after it has succeeded, with a
+	// greater maxTrialCount: Never (the default), LongRunning or FromVolume.
 	ResumePolicy ResumePolicyType `json:"resumePolicy,omitempty"`
 }
 
-// InitialTrial is a trial that the user asks for.
+// InitialTrial is a trial that the user requests.
 type InitialTrial struct {
 	// The value of each parameter that the trial has.
 	ParameterAssignments []ParameterAssignment `json:"parameterAssignments"`
 }
 
-// WarmStartSpec says what is known before the first trial.
+// WarmStartSpec specifies what is known before the first trial.
 type WarmStartSpec struct {
-	// Names of experiments of the same namespace whose trials are learnt from,
-	// as far as their parameters have the same names.
+	// Names of experiments in the same namespace to learn from, as far as
+	// their parameters have the same names.
 	Experiments []string `json:"experiments"`
 }
 
-// SuspendPolicyType is what becomes of the running trials of a suspended
+// SuspendPolicyType is what happens to the running trials of a suspended
 // experiment.
 type SuspendPolicyType string
 
 // The suspend policies.
 const (
-	// FinishTrials lets trials that run go on to their end.
+	// FinishTrials lets running trials finish.
 	FinishTrials SuspendPolicyType = "FinishTrials"
-	// SuspendTrials ends their Pods. When the experiment goes on they run again,
-	// from whatever their programs kept.
+	// SuspendTrials terminates their Pods. When the experiment resumes they run
+	// again, from whatever state their programs saved.
 	SuspendTrials SuspendPolicyType = "SuspendTrials"
 )
 
-// ResumePolicyType is whether and how an ended experiment can go on.
+// ResumePolicyType is whether and how a completed experiment can be resumed.
 type ResumePolicyType string
 
 // The resume policies. Katib keeps the algorithm's process for LongRunning and
-// a volume of its state for FromVolume. An algorithm's state is rebuilt from
-// the trials here, so that both mean the same: the experiment can go on.
+// a volume of its state for FromVolume. Here an algorithm's state is rebuilt
+// from the trials, so both mean the same: the experiment can be resumed.
 const (
 	NeverResume ResumePolicyType = "Never"
 	LongRunning ResumePolicyType = "LongRunning"
 	FromVolume  ResumePolicyType = "FromVolume"
 )
 
-// ExperimentStatus says how far an experiment is. Its conditions are Created,
+// ExperimentStatus is the status of an experiment. Its conditions are Created,
 // Running, Restarting, Succeeded and Failed, and Suspended, which Katib does not
 // have.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ExperimentStatus struct {
-	// When the experiment was first seen by its controller.
+	// When its controller first saw the experiment.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// When the experiment ended.
@@ -157,21 +157,21 @@ type ExperimentStatus struct {
 	// When the controller last changed this status.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
-	// For how many seconds the experiment was suspended, or had ended before it
-	// went on, without the present time of that. Not a field of Katib's.
+	// For how many seconds the experiment was suspended, or complete before it
+	// resumed, excluding the current such period. Not in Katib.
 	SuspendedSeconds int64 `json:"suspendedSeconds,omitempty"`
 
-	// What holds of the experiment. The one that changed last is last.
+	// The experiment's conditions. The one that changed last is last.
 	Conditions Conditions `json:"conditions,omitempty"`
 
 	// The best trial so far.
 	CurrentOptimalTrial OptimalTrial `json:"currentOptimalTrial,omitempty"`
 
-	// The trials that no other is better than, where there are several
-	// objectives: the first fifty by the first objective. Not a field of Katib's.
+	// The Pareto-optimal trials, if there are several objectives: the first fifty
+	// by the first objective. Not in Katib.
 	OptimalTrials []OptimalTrial `json:"optimalTrials,omitempty"`
 
-	// Names of the trials that run.
+	// Names of the running trials.
 	RunningTrialList []string `json:"runningTrialList,omitempty"`
 
 	// Names of the trials that have not started to run.
@@ -207,7 +207,7 @@ type ExperimentStatus struct {
 	// The number of trials that have not started to run.
 	TrialsPending int32 `json:"trialsPending,omitempty"`
 
-	// The number of trials that run.
+	// The number of running trials.
 	TrialsRunning int32 `json:"trialsRunning,omitempty"`
 
 	// The number of trials that were stopped early.
@@ -226,17 +226,17 @@ type OptimalTrial struct {
 	// The trial's parameters.
 	ParameterAssignments []ParameterAssignment `json:"parameterAssignments,omitempty"`
 
-	// What the trial's metrics came to.
+	// The trial's metrics.
 	Observation Observation `json:"observation,omitempty"`
 }
 
-// IsCompleted reports whether the experiment has ended, well or not.
+// IsCompleted reports whether the experiment has succeeded or failed.
 func (e *Experiment) IsCompleted() bool {
 	return e.Status.Conditions.IsTrue(ConditionSucceeded) || e.Status.Conditions.IsTrue(ConditionFailed)
 }
 
-// ActiveTime is for how long the experiment has been at work until now, without
-// the time in which it was suspended or had ended.
+// ActiveTime is how long the experiment has been active until now, excluding
+// the time when it was suspended or complete.
 func (e *Experiment) ActiveTime(now time.Time) time.Duration {
 	if e.Status.StartTime == nil {
 		return 0
@@ -250,7 +250,7 @@ func (e *Experiment) ActiveTime(now time.Time) time.Duration {
 	return max(0, now.Sub(e.Status.StartTime.Time)-time.Duration(e.Status.SuspendedSeconds)*time.Second)
 }
 
-// IsRestartable reports whether the experiment, once ended, can go on: it
+// IsRestartable reports whether a completed experiment can be resumed: it
 // succeeded because maxTrialCount was reached, and its resume policy allows it.
 func (e *Experiment) IsRestartable() bool {
 	c := e.Status.Conditions.Get(ConditionSucceeded)

@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ExternalTrials says that trials are run by programs that ask for them, and
-// not by an object that is made of a template. Not a field of Katib's.
+// ExternalTrials specifies that programs ask for trials and run them, instead
+// of an object rendered from a template. Not in Katib.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ExternalTrials struct {
-	// How long a trial stays with the program that took it without a report, in
-	// seconds: from 1 to 86400, 60 when empty. Then another may take it.
+	// How many seconds a program keeps its trial without reporting: from 1 to
+	// 86400, default 60. Then another may take it.
 	LeaseSeconds *int32 `json:"leaseSeconds,omitempty"`
 
-	// How often a trial may be taken before it has failed: from 1 to 1000, 5
-	// when empty.
+	// How often a trial may be handed out before it fails: from 1 to 1000,
+	// default 5.
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
 }
 
@@ -27,7 +27,7 @@ const (
 	DefaultMaxAttempts  int32 = 5
 )
 
-// Term is how long a trial stays with a program without a report.
+// Term is how long a program keeps its trial without reporting.
 func (e *ExternalTrials) Term() time.Duration {
 	seconds := DefaultLeaseSeconds
 	if e.LeaseSeconds != nil {
@@ -36,7 +36,7 @@ func (e *ExternalTrials) Term() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// Attempts is how often a trial may be taken.
+// Attempts is how often a trial may be handed out.
 func (e *ExternalTrials) Attempts() int32 {
 	if e.MaxAttempts != nil {
 		return *e.MaxAttempts
@@ -47,29 +47,29 @@ func (e *ExternalTrials) Attempts() int32 {
 // TrialLease says which program has a trial, or had it last.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrialLease struct {
-	// How often the trial was taken.
+	// How often the trial was handed out.
 	Attempt int32 `json:"attempt,omitempty"`
 
-	// Names the lease. Empty where nobody has the trial.
+	// The lease's name. Empty if no program has the trial.
 	ID string `json:"id,omitempty"`
 
-	// Who took it, for people.
+	// Who took it, human-readable.
 	Worker string `json:"worker,omitempty"`
 
 	// When it was taken.
 	AcquireTime *metav1.MicroTime `json:"acquireTime,omitempty"`
 
-	// When it runs out, unless the program reports.
+	// When it expires, unless the program reports.
 	ExpireTime *metav1.MicroTime `json:"expireTime,omitempty"`
 
-	// What the program said became of the trial. Empty until it has.
+	// The outcome that the program reported. Empty until then.
 	Outcome LeaseOutcome `json:"outcome,omitempty"`
 
-	// What the program said about it.
+	// The message that the program reported with it.
 	Message string `json:"message,omitempty"`
 }
 
-// LeaseOutcome is what a program says became of its trial.
+// LeaseOutcome is the outcome of a trial as reported by its program.
 type LeaseOutcome string
 
 // The outcomes.

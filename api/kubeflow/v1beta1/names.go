@@ -2,19 +2,19 @@
 
 package v1beta1
 
-// Labels on trials, and on the Pods that do their work.
+// Labels on trials and their Pods.
 const (
 	// LabelExperiment names the experiment, on suggestions, trials and Pods.
 	LabelExperiment = "katib.kubeflow.org/experiment"
-	// LabelSuggestion names the suggestion, on what serves it.
+	// LabelSuggestion names the suggestion, on the objects that serve it.
 	LabelSuggestion = "katib.kubeflow.org/suggestion"
-	// LabelTrial names the trial, on its Pods. The metrics collector finds by
-	// it the trial that a container's output belongs to.
+	// LabelTrial names the trial, on its Pods. The metrics collector uses it
+	// to map a container's output to its trial.
 	LabelTrial = "katib.kubeflow.org/trial"
 	// LabelDeployment names the deployment that serves a suggestion.
 	LabelDeployment = "katib.kubeflow.org/deployment"
 	// LabelComponent with the value ComponentTrialTemplates marks the
-	// ConfigMaps that hold trial templates.
+	// ConfigMaps with trial templates.
 	LabelComponent = "katib.kubeflow.org/component"
 	// LabelMetricsCollectorInjection, on a namespace with the value "enabled",
 	// lets Pods of trials there be changed so that their metrics are collected.
@@ -27,13 +27,13 @@ const (
 
 // Annotations of this implementation.
 const (
-	// AnnotationTrialIndex, on a trial, is the number of its suggestion,
-	// counted from 0 in decimal.
+	// AnnotationTrialIndex, on a trial, is the decimal index of its
+	// suggestion, from 0.
 	AnnotationTrialIndex = "diwan.dev/trial-index"
-	// AnnotationAttempt, on a trial's run object, is how many runs of the trial
-	// failed before it, in decimal. Without it, none did.
+	// AnnotationAttempt, on a trial's run object, is the decimal number of runs
+	// of the trial that failed before it. Without it, none did.
 	AnnotationAttempt = "diwan.dev/attempt"
-	// AnnotationSuspended, on a trial's run object, says that it is suspended
+	// AnnotationSuspended, on a trial's run object, marks it as suspended
 	// because its experiment is.
 	AnnotationSuspended = "diwan.dev/suspended"
 	// AnnotationWorkingDirectory, on a Pod, is the absolute directory in which
@@ -44,19 +44,20 @@ const (
 // Finalizers of Katib.
 const (
 	// FinalizerPrometheus holds an object until its counters are updated.
-	// Objects that Katib made have it and must be let go; nothing here sets it.
+	// Objects created by Katib have it and must be released; nothing here sets
+	// it.
 	FinalizerPrometheus = "update-prometheus-metrics"
 	// FinalizerCleanMetrics holds a trial until its metrics are deleted from
 	// the observation store.
 	FinalizerCleanMetrics = "clean-metrics-in-db"
 )
 
-// EnvTrialName is the environment variable that tells a program the name of
-// the trial that it runs for.
+// EnvTrialName is the environment variable with the name of the program's
+// trial.
 const EnvTrialName = "KATIB_TRIAL_NAME"
 
-// UnavailableMetricValue stands where a metric has no value, or none that is a
-// number.
+// UnavailableMetricValue stands for a metric without a value, or without a
+// numeric one.
 const UnavailableMetricValue = "unavailable"
 
 // Reasons of an experiment's conditions.
@@ -69,7 +70,7 @@ const (
 	ReasonExperimentSuggestionEndReached = "ExperimentSuggestionEndReached"
 	ReasonExperimentFailed               = "ExperimentFailed"
 
-	// Those below are not Katib's.
+	// Those below are not in Katib.
 	ReasonExperimentSuspended        = "ExperimentSuspended"
 	ReasonExperimentTimeLimitReached = "ExperimentTimeLimitReached"
 	ReasonExperimentQuotaExceeded    = "ExperimentQuotaExceeded"
@@ -82,7 +83,7 @@ const (
 	ReasonSuggestionDeploymentNotReady = "DeploymentNotReady"
 	ReasonSuggestionRunning            = "SuggestionRunning"
 	ReasonSuggestionFailed             = "SuggestionFailed"
-	// ReasonSuggestionRestarting is written with blanks, as Katib does.
+	// ReasonSuggestionRestarting contains spaces, as in Katib.
 	ReasonSuggestionRestarting = "Experiment is restarting"
 )
 
@@ -98,13 +99,14 @@ const (
 	// its run is ending.
 	ReasonTrialStopping      = "TrialStopping"
 	ReasonMetricsUnavailable = "MetricsUnavailable"
-	// These are not Katib's.
+	// These are not in Katib.
 	ReasonTrialKilled            = "TrialKilled"
 	ReasonTrialTimeLimitExceeded = "TrialTimeLimitExceeded"
 	// These are reasons of the condition Running with the status False, of a
-	// trial that waits: for the kind of its run object to be defined, for
-	// permission to handle it, for room in the namespace's quota, for whoever
-	// else refuses it, for its experiment to go on, and for its next run.
+	// waiting trial: for the kind of its run object to be defined, for
+	// permission to handle it, for room in the namespace's quota, for another
+	// API server rule to admit it, for its experiment to resume, and for its
+	// next run.
 	ReasonRunKindMissing       = "RunKindMissing"
 	ReasonRunPermissionMissing = "RunPermissionMissing"
 	ReasonRunQuotaExceeded     = "RunQuotaExceeded"
@@ -121,6 +123,6 @@ const (
 	ReasonJobFailed      = "JobFailed"
 	ReasonJobRunning     = "JobRunning"
 	ReasonReconcileError = "ReconcileError"
-	// ReasonMetricsCollection is that of what is wrong with a trial's metrics.
+	// ReasonMetricsCollection is for problems with a trial's metrics.
 	ReasonMetricsCollection = "MetricsCollection"
 )

@@ -4,55 +4,55 @@ package v1beta1
 
 import "slices"
 
-// ObjectiveSpec says which metric to optimise, and how far.
+// ObjectiveSpec specifies the metric to optimize, and the goal.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ObjectiveSpec struct {
-	// Whether less or more is better: minimize or maximize.
+	// The direction: minimize or maximize.
 	Type ObjectiveType `json:"type,omitempty"`
 
 	// The value of the objective at which the experiment has succeeded. Without
-	// a goal it goes on until maxTrialCount trials have ended.
+	// a goal it continues until maxTrialCount trials have ended.
 	Goal *float64 `json:"goal,omitempty"`
 
-	// The name of the metric to optimise, as the program reports it.
+	// The name of the metric to optimize, as the program reports it.
 	ObjectiveMetricName string `json:"objectiveMetricName,omitempty"`
 
-	// Names of further metrics to collect. They do not steer the search.
+	// Names of additional metrics to collect. They do not influence the
+	// search.
 	AdditionalMetricNames []string `json:"additionalMetricNames,omitempty"`
 
-	// How one value is made of all that a trial reports for a metric. Metrics
-	// that are not listed take min when minimizing and max when maximizing; those
-	// of constraints take latest.
+	// Which of a metric's reported values counts. Metrics that are not listed use
+	// min when minimizing and max when maximizing; those in constraints use
+	// latest.
 	MetricStrategies []MetricStrategy `json:"metricStrategies,omitempty"`
 
-	// Further metrics to optimise at the same time. There is no one best trial
-	// then: status.optimalTrials has those that none is better than in all
-	// objectives. Not a field of Katib's.
+	// Additional metrics to optimize at the same time. Then there is no single
+	// best trial: status.optimalTrials has the Pareto-optimal ones. Not in
+	// Katib.
 	AdditionalObjectives []AdditionalObjective `json:"additionalObjectives,omitempty"`
 
-	// What must hold of a trial's metrics for it to count as good. Not a field of
-	// Katib's.
+	// Constraints that a trial's metrics must satisfy. Not in Katib.
 	Constraints []MetricConstraint `json:"constraints,omitempty"`
 }
 
-// AdditionalObjective is a further metric to optimise.
+// AdditionalObjective is an additional metric to optimize.
 type AdditionalObjective struct {
-	// Whether less or more is better: minimize or maximize.
+	// The direction: minimize or maximize.
 	Type ObjectiveType `json:"type"`
 
 	// The name of the metric, as the program reports it.
 	MetricName string `json:"metricName"`
 }
 
-// MetricConstraint bounds a metric.
+// MetricConstraint is the allowed range of a metric.
 type MetricConstraint struct {
 	// The name of the metric, as the program reports it.
 	MetricName string `json:"metricName"`
 
-	// The least value that is allowed.
+	// The smallest allowed value.
 	Min *float64 `json:"min,omitempty"`
 
-	// The greatest value that is allowed.
+	// The largest allowed value.
 	Max *float64 `json:"max,omitempty"`
 }
 
@@ -74,9 +74,8 @@ func (o *ObjectiveSpec) MetricNames() []string {
 	})
 }
 
-// Strategy returns how the values of a metric become one: as the objective says,
-// or else as is best for a metric that is to go in that direction. A nil o says
-// nothing.
+// Strategy returns which value of a metric counts: the objective's setting, or
+// else the default for that direction. o may be nil.
 func (o *ObjectiveSpec) Strategy(metric string, direction ObjectiveType) MetricStrategyType {
 	if o != nil {
 		for _, s := range o.MetricStrategies {
@@ -88,7 +87,7 @@ func (o *ObjectiveSpec) Strategy(metric string, direction ObjectiveType) MetricS
 	return direction.strategy()
 }
 
-// strategy is the one that is best for a direction.
+// strategy is the default for a direction.
 func (t ObjectiveType) strategy() MetricStrategyType {
 	switch t {
 	case ObjectiveTypeMinimize:
@@ -109,7 +108,7 @@ const (
 	ObjectiveTypeMaximize ObjectiveType = "maximize"
 )
 
-// MetricStrategy says how the values of one metric become one value.
+// MetricStrategy specifies which value of a metric counts.
 // +kubebuilder:pruning:PreserveUnknownFields
 type MetricStrategy struct {
 	// The metric's name.
@@ -129,25 +128,25 @@ const (
 	ExtractByLatest MetricStrategyType = "latest"
 )
 
-// Metric is what a trial's values of one metric came to. The values are text:
+// Metric summarizes a trial's values of one metric. The values are strings:
 // some metrics, such as architectures, are not numbers.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Metric struct {
 	// The metric's name.
 	Name string `json:"name,omitempty"`
 
-	// The least value, or "unavailable".
+	// The minimum, or "unavailable".
 	Min string `json:"min,omitempty"`
 
-	// The greatest value, or "unavailable".
+	// The maximum, or "unavailable".
 	Max string `json:"max,omitempty"`
 
-	// The value with the latest time stamp, or "unavailable".
+	// The value with the latest timestamp, or "unavailable".
 	Latest string `json:"latest,omitempty"`
 }
 
-// Value returns the value that a strategy picks, or "unavailable". It is the
-// latest for a text, which has neither a least nor a greatest.
+// Value returns the value that a strategy selects, or "unavailable". For a
+// text, which has no minimum or maximum, it is the latest.
 func (m *Metric) Value(strategy MetricStrategyType) string {
 	value := m.Latest
 	switch strategy {
@@ -162,10 +161,10 @@ func (m *Metric) Value(strategy MetricStrategyType) string {
 	return value
 }
 
-// Observation is what a trial's metrics came to.
+// Observation is a summary of a trial's metrics.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Observation struct {
-	// One entry a metric.
+	// One entry per metric.
 	Metrics []Metric `json:"metrics,omitempty"`
 }
 

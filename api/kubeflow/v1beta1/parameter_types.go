@@ -8,20 +8,19 @@ type ParameterSpec struct {
 	// The parameter's name, to which trialParameters refer.
 	Name string `json:"name,omitempty"`
 
-	// What the values are: double, int, discrete (numbers from a list) or
-	// categorical (any text from a list).
+	// The type of the values: double, int, discrete (numbers from a list) or
+	// categorical (strings from a list).
 	ParameterType ParameterType `json:"parameterType,omitempty"`
 
-	// Which values are allowed.
+	// The allowed values.
 	FeasibleSpace FeasibleSpace `json:"feasibleSpace,omitempty"`
 
-	// In which trials the parameter exists: in all of them when empty. Not a
-	// field of Katib's.
+	// In which trials the parameter exists: in all if empty. Not in Katib.
 	When *ParameterCondition `json:"when,omitempty"`
 }
 
-// ParameterCondition holds in the trials in which a parameter has one of some
-// values.
+// ParameterCondition holds in trials in which a parameter has one of the
+// given values.
 type ParameterCondition struct {
 	// The name of a parameter that has a list of values, or is an int.
 	Parameter string `json:"parameter"`
@@ -30,7 +29,7 @@ type ParameterCondition struct {
 	Values []string `json:"values"`
 }
 
-// ParameterType is what a parameter's values are.
+// ParameterType is the type of a parameter's values.
 type ParameterType string
 
 // The types of parameters.
@@ -42,21 +41,21 @@ const (
 	ParameterTypeCategorical ParameterType = "categorical"
 )
 
-// FeasibleSpace is the set of a parameter's values. Numbers are written as
-// text: "0.01".
+// FeasibleSpace is the set of a parameter's values. Numbers are strings:
+// "0.01".
 // +kubebuilder:pruning:PreserveUnknownFields
 type FeasibleSpace struct {
-	// The greatest value of a double or an int, itself allowed.
+	// The largest value of a double or an int, inclusive.
 	Max string `json:"max,omitempty"`
 
-	// The least value of a double or an int, itself allowed.
+	// The smallest value of a double or an int, inclusive.
 	Min string `json:"min,omitempty"`
 
 	// The values of a discrete or categorical parameter.
 	List []string `json:"list,omitempty"`
 
-	// The distance between neighbouring values of a double or an int, counted
-	// from min. A grid needs it for each double; for an int it is 1 when empty.
+	// The distance between neighboring values of a double or an int, starting
+	// from min. A grid needs it for each double; for an int it defaults to 1.
 	Step string `json:"step,omitempty"`
 
 	// How values are drawn: uniform (the default), logUniform, normal or
@@ -82,7 +81,7 @@ type NasConfig struct {
 	// The shape of the network.
 	GraphConfig GraphConfig `json:"graphConfig,omitempty"`
 
-	// The operations that a layer may be.
+	// The operations for the layers.
 	Operations []Operation `json:"operations,omitempty"`
 }
 
@@ -99,12 +98,12 @@ type GraphConfig struct {
 	OutputSizes []int32 `json:"outputSizes,omitempty"`
 }
 
-// Operation is one kind of layer, with what may vary in it.
+// Operation is one kind of layer, with its parameters.
 // +kubebuilder:pruning:PreserveUnknownFields
 type Operation struct {
 	// The operation's name, for example convolution.
 	OperationType string `json:"operationType,omitempty"`
 
-	// What may vary in the operation.
+	// The operation's parameters.
 	Parameters []ParameterSpec `json:"parameters,omitempty"`
 }

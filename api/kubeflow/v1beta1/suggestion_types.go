@@ -4,8 +4,8 @@ package v1beta1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Suggestion is where an experiment asks for assignments of parameters, and
-// where the search algorithm answers. It has the experiment's name.
+// Suggestion is how an experiment requests parameter assignments from the search algorithm.
+// It has the experiment's name.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories={all,kubeflow,katib}
@@ -19,10 +19,10 @@ type Suggestion struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What is asked.
+	// The request.
 	Spec SuggestionSpec `json:"spec,omitempty"`
 
-	// What is answered.
+	// The response.
 	Status SuggestionStatus `json:"status,omitempty"`
 }
 
@@ -36,36 +36,36 @@ type SuggestionList struct {
 	Items []Suggestion `json:"items"`
 }
 
-// SuggestionSpec is what an experiment asks of a search algorithm.
+// SuggestionSpec is an experiment's request to a search algorithm.
 // +kubebuilder:pruning:PreserveUnknownFields
 type SuggestionSpec struct {
 	// How to search.
 	Algorithm *AlgorithmSpec `json:"algorithm,omitempty"`
 
-	// How trials without prospects are found and ended early.
+	// How unpromising trials are detected and stopped early.
 	EarlyStopping *EarlyStoppingSpec `json:"earlyStopping,omitempty"`
 
-	// How many assignments are asked for, all told.
+	// The total number of requested assignments.
 	Requests int32 `json:"requests,omitempty"`
 
-	// Whether the search can go on after the experiment has ended.
+	// Whether the search can be resumed after the experiment has ended.
 	ResumePolicy ResumePolicyType `json:"resumePolicy,omitempty"`
 }
 
-// SuggestionStatus is what a search algorithm answered. Its conditions are
+// SuggestionStatus is a search algorithm's response. Its conditions are
 // Created, DeploymentReady, Running, Succeeded and Failed.
 // +kubebuilder:pruning:PreserveUnknownFields
 type SuggestionStatus struct {
-	// Settings that the algorithm changed. They win over the spec's.
+	// Settings that the algorithm changed. They override the spec's.
 	AlgorithmSettings []AlgorithmSetting `json:"algorithmSettings,omitempty"`
 
-	// How many assignments were made, all told.
+	// The total number of assignments made.
 	SuggestionCount int32 `json:"suggestionCount,omitempty"`
 
 	// The assignments.
 	Suggestions []TrialAssignment `json:"suggestions,omitempty"`
 
-	// When the suggestion was first seen by its controller.
+	// When its controller first saw the suggestion.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// When the search ended.
@@ -74,7 +74,7 @@ type SuggestionStatus struct {
 	// When the controller last changed this status.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
-	// What holds of the suggestion. The one that changed last is last.
+	// The suggestion's conditions. The one that changed last is last.
 	Conditions Conditions `json:"conditions,omitempty"`
 }
 
@@ -87,14 +87,14 @@ type TrialAssignment struct {
 	// The name of the trial.
 	Name string `json:"name,omitempty"`
 
-	// When all of these come true, the trial is stopped early.
+	// If all of these are met, the trial is stopped early.
 	EarlyStoppingRules []EarlyStoppingRule `json:"earlyStoppingRules,omitempty"`
 
 	// Labels for the trial and its Pods.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// IsCompleted reports whether the search has ended, well or not.
+// IsCompleted reports whether the search has succeeded or failed.
 func (s *Suggestion) IsCompleted() bool {
 	return s.Status.Conditions.IsTrue(ConditionSucceeded) || s.Status.Conditions.IsTrue(ConditionFailed)
 }

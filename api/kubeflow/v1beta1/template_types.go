@@ -4,27 +4,27 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// TrialTemplate says what one run of the tuned program is.
+// TrialTemplate specifies what one trial runs.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrialTemplate struct {
-	// Keep the run object, and with it its Pods, after the trial has ended.
+	// Keep the run object and its Pods after the trial has ended.
 	Retain bool `json:"retain,omitempty"`
 
 	// How many seconds one run of a trial may take. A trial that takes longer
-	// fails. No bound when empty. Not a field of Katib's.
+	// fails. No limit if empty. Not in Katib.
 	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
 
-	// How often a trial whose run failed runs again, with the same parameters,
-	// before it counts as failed. Not a field of Katib's.
+	// How often a failed run of a trial is retried, with the same parameters,
+	// before the trial counts as failed. Not in Katib.
 	MaxRetryCount int32 `json:"maxRetryCount,omitempty"`
 
 	TrialSource `json:",inline"`
 
 	// The names that the template uses as ${trialParameters.<name>}, and what
-	// each stands for.
+	// they refer to.
 	TrialParameters []TrialParameterSpec `json:"trialParameters,omitempty"`
 
-	// Labels of the Pods whose metrics count. All Pods of the run when empty.
+	// Labels of the Pods whose metrics count. Default: all Pods of the run.
 	PrimaryPodLabels map[string]string `json:"primaryPodLabels,omitempty"`
 
 	// The container that does the training, whose metrics are collected.
@@ -39,20 +39,19 @@ type TrialTemplate struct {
 	FailureCondition string `json:"failureCondition,omitempty"`
 }
 
-// TrialSource is where the template is: exactly one of its fields is set.
+// TrialSource is the source of the template: exactly one field is set.
 type TrialSource struct {
-	// The template itself: any object with apiVersion and kind, in which
-	// ${trialParameters.<name>} stands for values.
+	// The template itself: any object with apiVersion and kind, with
+	// ${trialParameters.<name>} in place of values.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	TrialSpec *unstructured.Unstructured `json:"trialSpec,omitempty"`
 
-	// A ConfigMap that holds the template.
+	// A ConfigMap with the template.
 	ConfigMap *ConfigMapSource `json:"configMap,omitempty"`
 
-	// There is no template: programs ask for trials and run them. Not a field of
-	// Katib's.
+	// No template: programs ask for trials and run them. Not in Katib.
 	External *ExternalTrials `json:"external,omitempty"`
 }
 
@@ -65,7 +64,7 @@ type ConfigMapSource struct {
 	// The ConfigMap's namespace.
 	ConfigMapNamespace string `json:"configMapNamespace,omitempty"`
 
-	// The key in the ConfigMap's data under which the template is.
+	// The key of the template in the ConfigMap's data.
 	TemplatePath string `json:"templatePath,omitempty"`
 }
 
@@ -75,7 +74,7 @@ type TrialParameterSpec struct {
 	// The name, used in the template as ${trialParameters.<name>}.
 	Name string `json:"name,omitempty"`
 
-	// What it is, for people.
+	// A human-readable description.
 	Description string `json:"description,omitempty"`
 
 	// The parameter whose value it takes, or a property of the trial:

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -22,10 +23,10 @@ type Trial struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The trial's specification.
 	Spec TrialSpec `json:"spec,omitempty"`
 
-	// How far it is, and what came of it.
+	// The trial's progress and result.
 	Status TrialStatus `json:"status,omitempty"`
 }
 
@@ -39,41 +40,40 @@ type TrialList struct {
 	Items []Trial `json:"items"`
 }
 
-// TrialSpec says what to run. The experiment's controller writes it.
+// TrialSpec specifies what to run. The experiment's controller writes it.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrialSpec struct {
-	// What the experiment optimises.
+	// What the experiment optimizes.
 	Objective *ObjectiveSpec `json:"objective,omitempty"`
 
 	// The value of each parameter.
 	ParameterAssignments []ParameterAssignment `json:"parameterAssignments,omitempty"`
 
-	// When all of these come true, the trial is stopped early.
+	// If all of these are met, the trial is stopped early.
 	EarlyStoppingRules []EarlyStoppingRule `json:"earlyStoppingRules,omitempty"`
 
-	// The object that does the work: the rendered template.
+	// The run object: the rendered template.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	RunSpec *unstructured.Unstructured `json:"runSpec,omitempty"`
 
-	// There is no run object: a program asks for the trial and runs it. Not a
-	// field of Katib's.
+	// No run object: a program asks for the trial and runs it. Not in Katib.
 	External *ExternalTrials `json:"external,omitempty"`
 
 	// Keep the run object after the trial has ended.
 	RetainRun bool `json:"retainRun,omitempty"`
 
-	// How many seconds one run may take. Not a field of Katib's.
+	// How many seconds one run may take. Not in Katib.
 	TimeLimitSeconds *int64 `json:"timeLimitSeconds,omitempty"`
 
-	// How often a run that failed is followed by another. Not a field of Katib's.
+	// How often a failed run is retried. Not in Katib.
 	MaxRetryCount int32 `json:"maxRetryCount,omitempty"`
 
 	// Where metrics come from.
 	MetricsCollector MetricsCollectorSpec `json:"metricsCollector,omitempty"`
 
-	// Labels of the Pods whose metrics count. All Pods of the run when empty.
+	// Labels of the Pods whose metrics count. Default: all Pods of the run.
 	PrimaryPodLabels map[string]string `json:"primaryPodLabels,omitempty"`
 
 	// The container whose metrics are collected.
@@ -89,12 +89,11 @@ type TrialSpec struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// TrialStatus says how far a trial is, and what came of it. Its conditions are
-// Created, Running, Succeeded, Killed, Failed, MetricsUnavailable and
-// EarlyStopped.
+// TrialStatus is the status and result of a trial. Its conditions are Created,
+// Running, Succeeded, Killed, Failed, MetricsUnavailable and EarlyStopped.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrialStatus struct {
-	// When the trial was first seen by its controller.
+	// When its controller first saw the trial.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
 	// When the trial ended.
@@ -103,22 +102,34 @@ type TrialStatus struct {
 	// When the controller last changed this status.
 	LastReconcileTime *metav1.Time `json:"lastReconcileTime,omitempty"`
 
-	// What holds of the trial. The one that changed last is last.
+	// The trial's conditions. The one that changed last is last.
 	Conditions Conditions `json:"conditions,omitempty"`
 
-	// What the metrics came to.
+	// The metrics.
 	Observation *Observation `json:"observation,omitempty"`
 
-	// How many values of the objective a trial that was stopped early had
-	// reported when that was decided.
+	// For a trial that was stopped early: how many values of the objective it
+	// had reported when that was decided.
 	StoppedAtStep int32 `json:"stoppedAtStep,omitempty"`
 
-	// Which program has the trial, where programs ask for trials. Not a field of
-	// Katib's.
+	// Which program has the trial, if programs ask for trials. Not in Katib.
 	Lease *TrialLease `json:"lease,omitempty"`
 
-	// How many runs failed and were followed by another. Not a field of Katib's.
+	// How many failed runs were retried. Not in Katib.
 	Retries int32 `json:"retries,omitempty"`
+
+	// The resources that the trial's Pods used, if their nodes report that. Not in
+	// Katib.
+	ResourceUsage *ResourceUsage `json:"resourceUsage,omitempty"`
+}
+
+// ResourceUsage is what a trial used while it ran.
+type ResourceUsage struct {
+	// Total CPU time of all Pods.
+	CPUTime metav1.Duration `json:"cpuTime"`
+
+	// The highest memory usage of one Pod. Absent if not measured.
+	PeakMemory *resource.Quantity `json:"peakMemory,omitempty"`
 }
 
 // IsCompleted reports whether the trial has ended, in whatever way.
@@ -133,15 +144,15 @@ func (t *Trial) IsCompleted() bool {
 	return false
 }
 
-// IsStopping reports whether it is decided that the trial is stopped, and its
-// run may not have ended yet. Katib's metrics collector says so by EarlyStopped
-// alone; then the time of the end is missing.
+// IsStopping reports whether the trial is being stopped: that is decided, and
+// its run may not have ended yet. Katib's metrics collector only sets
+// EarlyStopped; then the completion time is missing.
 func (t *Trial) IsStopping() bool {
 	return t.Stopping() != nil || t.Status.Conditions.IsTrue(ConditionEarlyStopped) && t.Status.CompletionTime == nil
 }
 
-// Stopping returns the condition that a trial which is being stopped will end
-// with, nil for any other. Its message says why.
+// Stopping returns the condition with which a trial that is being stopped
+// will end, nil for any other. Its message says why.
 func (t *Trial) Stopping() *Condition {
 	for i := range t.Status.Conditions {
 		if c := &t.Status.Conditions[i]; c.Status == corev1.ConditionFalse && c.Reason == ReasonTrialStopping {
@@ -152,8 +163,8 @@ func (t *Trial) Stopping() *Condition {
 }
 
 // Stop records in the status that the trial is to be stopped early, at which
-// step (0 where it is not known), and why: a sentence without a period. Whoever
-// decides it writes this; the trial's controller does the rest.
+// step (0 if unknown), and why: a sentence without a period. Whoever decides
+// records this; the trial's controller does the rest.
 func (s *TrialStatus) Stop(now metav1.Time, step int, why string) {
 	s.StoppedAtStep = int32(min(step, math.MaxInt32))
 	s.StopAs(now, ConditionEarlyStopped, why)
@@ -165,7 +176,7 @@ func (s *TrialStatus) StopAs(now metav1.Time, end ConditionType, why string) {
 	s.Conditions.Set(now, end, corev1.ConditionFalse, ReasonTrialStopping, why)
 }
 
-// HasObjective reports whether the trial's status holds a value of the
+// HasObjective reports whether the trial's status has a value of the
 // objective metric.
 func (t *Trial) HasObjective() bool {
 	if t.Spec.Objective == nil {

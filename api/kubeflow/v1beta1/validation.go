@@ -9,52 +9,52 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Bounds on what an experiment may hold. They lie far above what any search
-// can use, and keep each object that is made of an experiment below the size
-// that the API server stores.
+// Limits on the size of an experiment. They are far above what any search can
+// use, and keep each object created for an experiment below the size that the
+// API server can store.
 const (
-	// MaxNameLength is how long the value of a label may be: trials and Pods bear
+	// MaxNameLength is the maximum length of a label value: trials and Pods have
 	// the experiment's name in one.
 	MaxNameLength = 63
-	// MaxParameters bounds the search space, whose every dimension is written
+	// MaxParameters limits the search space, since every dimension is written
 	// into each trial.
 	MaxParameters = 1000
-	// MaxInitialTrials bounds the trials that the user asks for.
+	// MaxInitialTrials limits the trials that the user requests.
 	MaxInitialTrials = 1000
-	// MaxObjectives bounds the metrics that are optimised at the same time.
+	// MaxObjectives limits the metrics that are optimized at the same time.
 	MaxObjectives = 10
-	// MaxConstraints bounds the constraints between parameters, and those on
+	// MaxConstraints limits the constraints between parameters, and those on
 	// metrics.
 	MaxConstraints = 100
-	// MaxSources bounds the earlier experiments that are learnt from.
+	// MaxSources limits the earlier experiments to learn from.
 	MaxSources = 100
-	// MaxListLength bounds the values of one discrete or categorical parameter.
+	// MaxListLength limits the values of one discrete or categorical parameter.
 	MaxListLength = 10000
-	// MaxParallelTrials bounds the trials that run at the same time.
+	// MaxParallelTrials limits the trials that run at the same time.
 	MaxParallelTrials = 10000
-	// MaxLeaseSeconds and MaxAttempts bound how long a trial stays with a program
-	// that says nothing, and how often it is handed out.
+	// MaxLeaseSeconds and MaxAttempts limit how long a silent program keeps its
+	// trial, and how often it is handed out.
 	MaxLeaseSeconds, MaxAttempts = 86400, 1000
-	// MaxNames bounds the metrics, settings and filters of an experiment, each.
+	// MaxNames limits the metrics, settings and filters of an experiment, each.
 	MaxNames = 1000
-	// MaxQueryLength bounds a success or failure condition, in bytes.
+	// MaxQueryLength limits a success or failure condition, in bytes.
 	MaxQueryLength = 4096
-	// MaxRetries bounds the runs of one trial, but for the first.
+	// MaxRetries limits the retries of one trial.
 	MaxRetries = 1000
 )
 
-// Algorithms says which algorithms an experiment may name. The zero value
-// knows none.
+// Algorithms are the algorithms that an experiment may name. The zero value
+// has none.
 //
 // +kubebuilder:object:generate=false
 type Algorithms struct {
-	// Search and EarlyStopping hold the known names. The value says whether
+	// Search and EarlyStopping have the known names. The value says whether
 	// this version has the algorithm.
 	Search, EarlyStopping map[string]bool
 	// Check, when not nil, decides whether the search algorithm can work with
 	// its settings, the search space and the trial counts. It is called only
 	// for an available algorithm and a space in which Validate found no fault.
-	// An error that is a *field.Error says itself where it is.
+	// An error that is a *field.Error has its own path.
 	Check func(spec *ExperimentSpec) error
 	// CheckEarlyStopping, when not nil, decides whether an early-stopping
 	// algorithm that is available can work with its settings.
@@ -62,7 +62,7 @@ type Algorithms struct {
 }
 
 // Validate decides whether an experiment with defaults set may be created.
-// What the trial template holds is left to package trialtemplate.
+// The content of the trial template is checked by package trialtemplate.
 func (e *Experiment) Validate(known Algorithms) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validateName(e.Name, field.NewPath("metadata", "name"))
@@ -91,7 +91,7 @@ func (e *Experiment) Validate(known Algorithms) field.ErrorList {
 func validateName(name string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if name == "" || name[0] < 'a' || name[0] > 'z' {
-		errs = append(errs, field.Invalid(path, shorten(name), "must begin with a lower-case letter, for example my-experiment"))
+		errs = append(errs, field.Invalid(path, shorten(name), "must start with a lowercase letter, for example my-experiment"))
 	}
 	if len(name) > MaxNameLength {
 		errs = append(errs, field.TooLong(path, "", MaxNameLength))
@@ -106,7 +106,7 @@ func (s *ExperimentSpec) validateCounts(path *field.Path) field.ErrorList {
 	}
 	most := s.MaxTrialCount
 	if most != nil && *most <= 0 {
-		invalid("maxTrialCount", *most, "must be greater than 0; leave it out for no bound")
+		invalid("maxTrialCount", *most, "must be greater than 0; omit it for no limit")
 	}
 	if n := s.ParallelTrialCount; n != nil {
 		switch {
@@ -140,7 +140,7 @@ func (p ResumePolicyType) validate(path *field.Path) field.ErrorList {
 
 // shorten cuts a value that is quoted in a message.
 func shorten(value string) string {
-	const longest = 80 // bytes that still read well in a terminal's line
+	const longest = 80 // bytes that fit well on a terminal line
 	if len(value) <= longest {
 		return value
 	}

@@ -46,14 +46,14 @@ func (m *MetricsCollectorSpec) validate(at *field.Path) field.ErrorList {
 func (s *SourceSpec) validateFile(at *field.Path) field.ErrorList {
 	file := s.FileSystemPath
 	if file == nil {
-		return field.ErrorList{field.Required(at.Child("fileSystemPath"), "name the file that the program writes")}
+		return field.ErrorList{field.Required(at.Child("fileSystemPath"), "specify the file that the program writes")}
 	}
 	errs := file.validate(at.Child("fileSystemPath"), FileKind)
 	switch file.Format {
 	case TextFormat:
 	case JSONFormat:
 		if s.Filter != nil {
-			errs = append(errs, field.Forbidden(at.Child("filter"), "JSON names its metrics; a filter is for TEXT"))
+			errs = append(errs, field.Forbidden(at.Child("filter"), "JSON has metric names; filters are for TEXT"))
 		}
 	default:
 		errs = append(errs, field.NotSupported(at.Child("fileSystemPath", "format"), FileFormat(shorten(string(file.Format))),
@@ -64,17 +64,16 @@ func (s *SourceSpec) validateFile(at *field.Path) field.ErrorList {
 
 func (s *SourceSpec) validateEvents(at *field.Path) field.ErrorList {
 	if s.FileSystemPath == nil {
-		return field.ErrorList{field.Required(at, "name the directory of event files that the program writes")}
+		return field.ErrorList{field.Required(at, "specify the directory of event files that the program writes")}
 	}
 	errs := s.FileSystemPath.validate(at, DirectoryKind)
 	if s.FileSystemPath.Format != "" {
-		errs = append(errs, field.Forbidden(at.Child("format"), "event files have a format of their own; leave it out"))
+		errs = append(errs, field.Forbidden(at.Child("format"), "event files have their own format; omit it"))
 	}
 	return errs
 }
 
-// validate checks the path inside the container and that it is of one of the
-// kinds.
+// validate checks the path inside the container and its kind.
 func (p *FileSystemPath) validate(at *field.Path, kinds ...FileSystemKind) field.ErrorList {
 	var errs field.ErrorList
 	if !path.IsAbs(p.Path) {
@@ -90,7 +89,7 @@ func (p *FileSystemPath) validate(at *field.Path, kinds ...FileSystemKind) field
 
 func (s *SourceSpec) validateHTTP(at *field.Path) field.ErrorList {
 	if s.HttpGet == nil {
-		return field.ErrorList{field.Required(at, "name the path and port that serve metrics")}
+		return field.ErrorList{field.Required(at, "specify the path and port that serve metrics")}
 	}
 	var errs field.ErrorList
 	port := s.HttpGet.Port.String()
@@ -98,12 +97,12 @@ func (s *SourceSpec) validateHTTP(at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("port"), shorten(port), "must be a port number, for example 8080"))
 	}
 	if !strings.HasPrefix(s.HttpGet.Path, "/") {
-		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must begin with /, for example /metrics"))
+		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must start with /, for example /metrics"))
 	} else if _, err := url.Parse("http://pod" + s.HttpGet.Path); err != nil {
 		errs = append(errs, field.Invalid(at.Child("path"), shorten(s.HttpGet.Path), "must be the path of a URL, for example /metrics"))
 	}
 	if _, err := url.Parse("http://" + net.JoinHostPort(s.HttpGet.Host, "80")); err != nil {
-		errs = append(errs, field.Invalid(at.Child("host"), shorten(s.HttpGet.Host), "must be the name or address of a host; leave it out for the Pod's own"))
+		errs = append(errs, field.Invalid(at.Child("host"), shorten(s.HttpGet.Host), "must be a host name or address; omit it for the Pod's own"))
 	}
 	return errs
 }
@@ -113,11 +112,11 @@ func (m *MetricsCollectorSpec) validateCustom(at *field.Path) field.ErrorList {
 	container := at.Child("collector", "customCollector")
 	switch c := m.Collector.CustomCollector; {
 	case c == nil:
-		errs = append(errs, field.Required(container, "describe the container that collects the metrics"))
+		errs = append(errs, field.Required(container, "specify the container that collects the metrics"))
 	case c.Name == "":
-		errs = append(errs, field.Required(container.Child("name"), "a container has a name"))
+		errs = append(errs, field.Required(container.Child("name"), "a container must have a name"))
 	case c.Image == "":
-		errs = append(errs, field.Required(container.Child("image"), "a container has an image"))
+		errs = append(errs, field.Required(container.Child("image"), "a container must have an image"))
 	}
 	if m.Source != nil && m.Source.FileSystemPath != nil {
 		errs = append(errs, m.Source.FileSystemPath.validate(at.Child("source", "fileSystemPath"), FileKind, DirectoryKind)...)

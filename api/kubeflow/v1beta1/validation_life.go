@@ -4,8 +4,7 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// validateLife checks how long the experiment and its trials go on, and when
-// they are suspended.
+// validateLife checks limits, retries and suspension.
 func (s *ExperimentSpec) validateLife(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch s.SuspendPolicy {
@@ -25,12 +24,12 @@ func (s *ExperimentSpec) validateLife(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// mostSeconds is what fits into a duration: 292 years.
+// mostSeconds is the maximum of a duration: 292 years.
 const mostSeconds = 9_223_372_036
 
 func validateTimeLimit(seconds *int64, path *field.Path) field.ErrorList {
 	if seconds == nil || *seconds > 0 && *seconds <= mostSeconds {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(path.Child("timeLimitSeconds"), *seconds, "must be greater than 0 and at most 9223372036; leave it out for no bound")}
+	return field.ErrorList{field.Invalid(path.Child("timeLimitSeconds"), *seconds, "must be greater than 0 and at most 9223372036; omit it for no limit")}
 }

@@ -6,18 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validate checks each operation and what may vary in it. What a search needs
+// validate checks each operation and its parameters. What a search requires
 // of the graph depends on the algorithm and is left to Algorithms.Check.
 func (c *NasConfig) validate(path *field.Path) field.ErrorList {
 	operations := path.Child("operations")
 	if n := len(c.Operations); n == 0 {
-		return field.ErrorList{field.Required(operations, "say what a layer may be: at least one operation")}
+		return field.ErrorList{field.Required(operations, "specify at least one operation for the layers")}
 	} else if n > MaxParameters {
 		return field.ErrorList{field.TooMany(operations, n, MaxParameters)}
 	}
 	var errs field.ErrorList
 	if n := c.GraphConfig.NumLayers; n == nil || *n < 1 {
-		errs = append(errs, field.Required(path.Child("graphConfig", "numLayers"), "say how many layers the network has, from 1"))
+		errs = append(errs, field.Required(path.Child("graphConfig", "numLayers"), "specify the number of layers, at least 1"))
 	}
 	for i := range c.Operations {
 		errs = append(errs, c.Operations[i].validate(operations.Index(i))...)
@@ -28,7 +28,7 @@ func (c *NasConfig) validate(path *field.Path) field.ErrorList {
 func (o *Operation) validate(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if o.OperationType == "" {
-		errs = append(errs, field.Required(path.Child("operationType"), "name the operation, for example convolution"))
+		errs = append(errs, field.Required(path.Child("operationType"), "specify the operation type, for example convolution"))
 	}
 	parameters := path.Child("parameters")
 	if n := len(o.Parameters); n > MaxParameters {
@@ -38,14 +38,13 @@ func (o *Operation) validate(path *field.Path) field.ErrorList {
 	for i := range o.Parameters {
 		errs = append(errs, o.Parameters[i].validateIn(parameters.Index(i), seen)...)
 		if o.Parameters[i].When != nil {
-			errs = append(errs, field.Forbidden(parameters.Index(i).Child("when"), "each operation has all of its parameters"))
+			errs = append(errs, field.Forbidden(parameters.Index(i).Child("when"), "parameters of operations cannot be conditional"))
 		}
 	}
 	return errs
 }
 
-// validateIn checks a parameter of a list in which the names seen are before
-// it.
+// validateIn checks a parameter in a list; seen are the names before it.
 func (p *ParameterSpec) validateIn(path *field.Path, seen map[string]bool) field.ErrorList {
 	var errs field.ErrorList
 	switch {

@@ -13,7 +13,7 @@ import (
 
 func (o *ObjectiveSpec) validate(path *field.Path) field.ErrorList {
 	if o == nil {
-		return field.ErrorList{field.Required(path, "say what to optimise: type and objectiveMetricName")}
+		return field.ErrorList{field.Required(path, "specify what to optimize: type and objectiveMetricName")}
 	}
 	var errs field.ErrorList
 	if o.Type != ObjectiveTypeMinimize && o.Type != ObjectiveTypeMaximize {
@@ -35,7 +35,7 @@ func (o *ObjectiveSpec) validate(path *field.Path) field.ErrorList {
 	return append(errs, validateStrategies(o.MetricStrategies, path.Child("metricStrategies"))...)
 }
 
-// validateFurther checks further objectives and the constraints.
+// validateFurther checks additional objectives and the constraints.
 func (o *ObjectiveSpec) validateFurther(path *field.Path) field.ErrorList {
 	further, constraints := path.Child("additionalObjectives"), path.Child("constraints")
 	switch {
@@ -73,7 +73,7 @@ func (c *MetricConstraint) validate(path *field.Path) field.ErrorList {
 	}
 	switch {
 	case c.Min == nil && c.Max == nil:
-		errs = append(errs, field.Required(path, "say which values are allowed: min, max or both"))
+		errs = append(errs, field.Required(path, "specify the allowed values: min, max or both"))
 	case c.Min != nil && c.Max != nil && *c.Min > *c.Max:
 		errs = append(errs, field.Invalid(path.Child("min"), *c.Min, fmt.Sprintf("must not be greater than max, which is %v", *c.Max)))
 	}
@@ -99,7 +99,7 @@ func validateStrategies(strategies []MetricStrategy, path *field.Path) field.Err
 func (s *ExperimentSpec) validateAlgorithms(path *field.Path, known Algorithms) field.ErrorList {
 	var errs field.ErrorList
 	if s.Algorithm == nil {
-		errs = append(errs, field.Required(path.Child("algorithm"), "say how to search, for example algorithmName: random"))
+		errs = append(errs, field.Required(path.Child("algorithm"), "specify a search algorithm, for example algorithmName: random"))
 	} else {
 		at := path.Child("algorithm")
 		errs = append(errs, validateAlgorithmName(s.Algorithm.AlgorithmName, at.Child("algorithmName"), known.Search)...)

@@ -16,11 +16,11 @@ func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
 	parameters := path.Child("parameters")
 	switch n := len(s.Parameters); {
 	case n == 0 && s.NasConfig == nil:
-		return field.ErrorList{field.Required(parameters, "say what may vary: at least one parameter, or spec.nasConfig")}
+		return field.ErrorList{field.Required(parameters, "specify what to search: at least one parameter, or spec.nasConfig")}
 	case n > 0 && s.NasConfig != nil:
 		return field.ErrorList{field.Forbidden(path.Child("nasConfig"), "must not be set together with spec.parameters")}
 	case s.NasConfig != nil && len(s.ParameterConstraints) > 0:
-		return field.ErrorList{field.Forbidden(path.Child("parameterConstraints"), "an architecture of spec.nasConfig has no parameters to constrain")}
+		return field.ErrorList{field.Forbidden(path.Child("parameterConstraints"), "spec.nasConfig has no parameters to constrain")}
 	case s.NasConfig != nil:
 		return s.NasConfig.validate(path.Child("nasConfig"))
 	case n > MaxParameters:
@@ -40,7 +40,7 @@ func (s *ExperimentSpec) validateSpace(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validate checks a condition on one of some parameters. That it can hold is
+// validate checks a condition on another parameter. Whether it can hold is
 // left to Algorithms.Check.
 func (c *ParameterCondition) validate(path *field.Path, known map[string]bool) field.ErrorList {
 	if c == nil {
@@ -55,14 +55,14 @@ func (c *ParameterCondition) validate(path *field.Path, known map[string]bool) f
 	}
 	switch n := len(c.Values); {
 	case n == 0:
-		errs = append(errs, field.Required(path.Child("values"), "say with which values of the other parameter this one exists"))
+		errs = append(errs, field.Required(path.Child("values"), "specify the values of the other parameter for which this one exists"))
 	case n > MaxListLength:
 		errs = append(errs, field.TooMany(path.Child("values"), n, MaxListLength))
 	}
 	return errs
 }
 
-// validateStart checks what is given to begin with.
+// validateStart checks initial trials and the warm start.
 func (s *ExperimentSpec) validateStart(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch n := len(s.InitialTrials); {
@@ -83,7 +83,7 @@ func (s *ExperimentSpec) validateStart(path *field.Path) field.ErrorList {
 	}
 	for i, name := range s.WarmStart.Experiments {
 		if name == "" {
-			errs = append(errs, field.Required(names.Index(i), "name an experiment of the same namespace"))
+			errs = append(errs, field.Required(names.Index(i), "name an experiment in the same namespace"))
 		}
 	}
 	return errs
@@ -112,7 +112,7 @@ func (p *ParameterSpec) validate(path *field.Path) field.ErrorList {
 func (f *FeasibleSpace) validateRange(path *field.Path, t ParameterType) field.ErrorList {
 	var errs field.ErrorList
 	if len(f.List) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("list"), fmt.Sprintf("a parameter of type %s has min and max instead", t)))
+		errs = append(errs, field.Forbidden(path.Child("list"), fmt.Sprintf("a parameter of type %s takes min and max instead", t)))
 	}
 	number := func(name, text string) (float64, bool) {
 		value, err := parseNumber(text, t)
@@ -134,8 +134,11 @@ func (f *FeasibleSpace) validateRange(path *field.Path, t ParameterType) field.E
 		errs = append(errs, field.Invalid(path.Child("min"), f.Min, "must not be greater than max, which is "+f.Max))
 	}
 	if f.Step != "" {
-		if step, ok := number("step", f.Step); ok && step <= 0 {
-			errs = append(errs, field.Invalid(path.Child("step"), f.Step, "must be greater than 0; leave it out for any value between min and max"))
+		// The search drops the fractional part of an int's step.
+		if step, err := parseNumber(f.Step, ParameterTypeDouble); err != nil {
+			errs = append(errs, field.Invalid(path.Child("step"), shorten(f.Step), err.Error()))
+		} else if step <= 0 {
+			errs = append(errs, field.Invalid(path.Child("step"), f.Step, "must be greater than 0; omit it for any value between min and max"))
 		}
 	}
 	return errs
@@ -146,7 +149,7 @@ func (f *FeasibleSpace) validateList(path *field.Path, t ParameterType) field.Er
 	var errs field.ErrorList
 	for _, limit := range []struct{ name, value string }{{"min", f.Min}, {"max", f.Max}, {"step", f.Step}} {
 		if limit.value != "" {
-			errs = append(errs, field.Forbidden(path.Child(limit.name), fmt.Sprintf("a parameter of type %s has a list instead", t)))
+			errs = append(errs, field.Forbidden(path.Child(limit.name), fmt.Sprintf("a parameter of type %s takes a list instead", t)))
 		}
 	}
 	list := path.Child("list")
@@ -167,7 +170,7 @@ func (f *FeasibleSpace) validateList(path *field.Path, t ParameterType) field.Er
 	return errs
 }
 
-// parseNumber reads a finite number, or a whole one for the type int.
+// parseNumber parses a finite number, or an integer for the type int.
 func parseNumber(text string, t ParameterType) (float64, error) {
 	if t == ParameterTypeInt {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -175,14 +178,14 @@ func parseNumber(text string, t ParameterType) (float64, error) {
 		case errors.Is(err, strconv.ErrRange):
 			return 0, errors.New("must fit in 64 bits")
 		case err != nil:
-			return 0, errors.New(`must be a whole number, for example "10"`)
+			return 0, errors.New(`must be an integer, for example "10"`)
 		}
 		return float64(n), nil
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return 0, errors.New("must be a number that fits in 64-bit floating point")
+		return 0, errors.New("must be a number in the range of 64-bit floating point")
 	case err != nil:
 		return 0, errors.New(`must be a number, for example "0.01"`)
 	case math.IsNaN(v) || math.IsInf(v, 0):

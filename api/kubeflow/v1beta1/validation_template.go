@@ -4,11 +4,11 @@ package v1beta1
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// validate checks a template's frame. What stands in the template is checked by
+// validate checks a template's fields. The template itself is checked by
 // package trialtemplate, which can read it.
 func (t *TrialTemplate) validate(path *field.Path) field.ErrorList {
 	if t == nil {
-		return field.ErrorList{field.Required(path, "say what one trial runs: trialSpec, primaryContainerName and trialParameters")}
+		return field.ErrorList{field.Required(path, "specify what a trial runs: trialSpec, primaryContainerName and trialParameters")}
 	}
 	if t.External != nil {
 		return t.validateExternal(path)
@@ -23,7 +23,7 @@ func (t *TrialTemplate) validate(path *field.Path) field.ErrorList {
 	return append(errs, t.validateParameters(path.Child("trialParameters"))...)
 }
 
-// validateExternal checks a template that is none: programs run the trials.
+// validateExternal checks a template whose trials programs run.
 func (t *TrialTemplate) validateExternal(path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, other := range []struct {
@@ -35,7 +35,7 @@ func (t *TrialTemplate) validateExternal(path *field.Path) field.ErrorList {
 		{"primaryContainerName", t.PrimaryContainerName != ""}, {"successCondition", t.SuccessCondition != ""}, {"failureCondition", t.FailureCondition != ""},
 	} {
 		if other.set {
-			errs = append(errs, field.Forbidden(path.Child(other.name), "programs ask for the trials, as external says; leave it out"))
+			errs = append(errs, field.Forbidden(path.Child(other.name), "with external, programs run the trials; omit it"))
 		}
 	}
 	at := path.Child("external")
@@ -48,7 +48,7 @@ func (t *TrialTemplate) validateExternal(path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateReports checks that nothing is to be collected where there are no Pods.
+// validateReports checks that nothing is to be collected if there are no Pods.
 func (s *ExperimentSpec) validateReports(path *field.Path) field.ErrorList {
 	if s.TrialTemplate == nil || s.TrialTemplate.External == nil || s.MetricsCollectorSpec == nil || s.MetricsCollectorSpec.Collector == nil {
 		return nil
@@ -63,7 +63,7 @@ func validateCondition(query string, path *field.Path) field.ErrorList {
 	switch {
 	case query == "":
 		return field.ErrorList{field.Required(path,
-			"only Job, TrainJob and Kubeflow's training jobs in trialSpec have a default; write a GJSON query on the object")}
+			"only Job, TrainJob and Kubeflow's training jobs in trialSpec have a default; specify a GJSON query on the object")}
 	case len(query) > MaxQueryLength:
 		return field.ErrorList{field.TooLong(path, "", MaxQueryLength)}
 	}

@@ -50,7 +50,7 @@ func TestValidateNameAndCounts(t *testing.T) {
 	count := func(n int32) *int32 { return &n }
 	checkBreakages(t, []breakage{
 		{"nothing is wrong", func(*Experiment) {}, nil},
-		{"a name must begin with a letter", func(e *Experiment) { e.Name = "1st" }, []string{"metadata.name", "1st", "lower-case letter"}},
+		{"a name must begin with a letter", func(e *Experiment) { e.Name = "1st" }, []string{"metadata.name", "1st", "lowercase letter"}},
 		{"a name must not be empty", func(e *Experiment) { e.Name = "" }, []string{"metadata.name"}},
 		{"Katib checks only the beginning of a name", func(e *Experiment) { e.Name = "a.b" }, nil},
 		{"63 characters fit", func(e *Experiment) { e.Name = strings.Repeat("a", 63) }, nil},
@@ -248,7 +248,10 @@ func TestValidateSpace(t *testing.T) {
 		{"a step is not 0", lr(func(f *FeasibleSpace) { f.Step = "0" }), []string{at0 + ".step", "greater than 0"}},
 		{"a step is not negative", lr(func(f *FeasibleSpace) { f.Step = "-0.1" }), []string{at0 + ".step", "greater than 0"}},
 		{"a step may be larger than the range", lr(func(f *FeasibleSpace) { f.Step = "7" }), nil},
-		{"an int is whole", whole(FeasibleSpace{Min: "1.5", Max: "3"}), []string{at0 + ".min", "whole number"}},
+		{"an int is whole", whole(FeasibleSpace{Min: "1.5", Max: "3"}), []string{at0 + ".min", "integer"}},
+		{"the step of an int need not be whole, as in Katib", whole(FeasibleSpace{Min: "1", Max: "3", Step: "0.5"}), nil},
+		{"but is a number", whole(FeasibleSpace{Min: "1", Max: "3", Step: "one"}), []string{at0 + ".step", "one"}},
+		{"and greater than 0", whole(FeasibleSpace{Min: "1", Max: "3", Step: "-0.5"}), []string{at0 + ".step", "greater than 0"}},
 		{"an int fits in 64 bits", whole(FeasibleSpace{Min: "1", Max: "99999999999999999999"}), []string{at0 + ".max", "64 bits"}},
 		{"an int may be negative", whole(FeasibleSpace{Min: "-5", Max: "5", Step: "5"}), nil},
 		{"a choice has no range", choice(ParameterTypeCategorical, FeasibleSpace{List: []string{"a"}, Min: "1", Max: "2", Step: "1"}),
@@ -284,7 +287,7 @@ func TestValidateTemplateFrame(t *testing.T) {
 			*e.Spec.TrialTemplate = TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{}}}
 			e.Spec.MetricsCollectorSpec = nil
 		}, nil},
-		{"of which there is no template then", change(func(t *TrialTemplate) { t.External = &ExternalTrials{} }), []string{at + ".trialSpec", at + ".primaryContainerName", "leave it out"}},
+		{"of which there is no template then", change(func(t *TrialTemplate) { t.External = &ExternalTrials{} }), []string{at + ".trialSpec", at + ".primaryContainerName", "omit it"}},
 		{"a lease lasts", change(func(t *TrialTemplate) {
 			*t = TrialTemplate{TrialSource: TrialSource{External: &ExternalTrials{LeaseSeconds: new(int32), MaxAttempts: new(int32)}}}
 		}), []string{at + ".external.leaseSeconds", at + ".external.maxAttempts"}},

@@ -9,13 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateUpdate decides whether old may become e, both with defaults set. Only
-// the three trial counts may change, and what says how long it goes on. An experiment that has ended goes on when
-// its maxTrialCount is raised, if its resume policy allows it. That e is valid
-// in itself is for Validate to say.
+// ValidateUpdate decides whether old may become e, both with defaults set. Only the three trial counts,
+// suspension and limits may change. A completed experiment resumes when its maxTrialCount is raised, if its
+// resume policy allows it. Validate checks e itself.
 //
-// A spec that does not change is never refused, so that rules that came after
-// an experiment cannot keep it from being labelled or deleted.
+// An unchanged spec is never rejected, so that newer rules cannot keep an existing experiment from being labeled
+// or deleted.
 func (e *Experiment) ValidateUpdate(old *Experiment) field.ErrorList {
 	if equality.Semantic.DeepEqual(e.Spec, old.Spec) {
 		return nil
@@ -25,13 +24,13 @@ func (e *Experiment) ValidateUpdate(old *Experiment) field.ErrorList {
 	ended := old.IsCompleted()
 	if ended && !old.IsRestartable() {
 		errs = append(errs, field.Forbidden(spec, fmt.Sprintf(
-			"the experiment has ended; only one that reached its maxTrialCount with resumePolicy %s or %s can go on; create a new experiment",
+			"the experiment has ended; it can be resumed only after reaching maxTrialCount with resumePolicy %s or %s; create a new experiment",
 			LongRunning, FromVolume)))
 	}
 	most := e.Spec.MaxTrialCount
 	if most != nil && *most <= old.Status.Trials && (ended || !equalCount(most, old.Spec.MaxTrialCount)) {
 		errs = append(errs, field.Invalid(spec.Child("maxTrialCount"), *most,
-			fmt.Sprintf("must be greater than the %d trials that were already made", old.Status.Trials)))
+			fmt.Sprintf("must be greater than the %d trials that were already created", old.Status.Trials)))
 	}
 	frozen := e.Spec
 	frozen.ParallelTrialCount = old.Spec.ParallelTrialCount

@@ -17,16 +17,16 @@ type MPIJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to run.
+	// The job's specification.
 	Spec MPIJobSpec `json:"spec,omitempty"`
 
-	// How far it is.
+	// The job's status.
 	Status v1.JobStatus `json:"status,omitempty"`
 }
 
-// MPIJobSpec says what to run.
+// MPIJobSpec specifies a job.
 type MPIJobSpec struct {
-	// How many processes a worker takes. Default 1.
+	// How many processes run on each worker. Default 1.
 	// +kubebuilder:default:=1
 	SlotsPerWorker *int32 `json:"slotsPerWorker,omitempty"`
 
@@ -34,19 +34,19 @@ type MPIJobSpec struct {
 	// +kubebuilder:default:=false
 	RunLauncherAsWorker *bool `json:"runLauncherAsWorker,omitempty"`
 
-	// When the job is given up, and what is cleaned up.
+	// Limits, retries and cleanup of the job.
 	// +kubebuilder:default:={}
 	RunPolicy v1.RunPolicy `json:"runPolicy,omitempty"`
 
 	// The replicas: one Launcher, and Workers.
 	MPIReplicaSpecs map[v1.ReplicaType]*v1.ReplicaSpec `json:"mpiReplicaSpecs"`
 
-	// The directory in which containers find the keys for ssh. Default /root/.ssh.
+	// The directory in which containers find the ssh keys. Default /root/.ssh.
 	// +kubebuilder:default:="/root/.ssh"
 	SSHAuthMountPath string `json:"sshAuthMountPath,omitempty"`
 
-	// When the launcher is created: AtStartup, with the workers, which is the
-	// default, or WaitForWorkersReady.
+	// When the launcher is created: AtStartup (the default), with the
+	// workers, or WaitForWorkersReady.
 	// +kubebuilder:default:=AtStartup
 	LauncherCreationPolicy v1.LauncherCreationPolicy `json:"launcherCreationPolicy,omitempty"`
 
@@ -55,7 +55,7 @@ type MPIJobSpec struct {
 	// +kubebuilder:default:=OpenMPI
 	MPIImplementation v1.MPIImplementation `json:"mpiImplementation,omitempty"`
 
-	// Of v1: use RunPolicy's, which wins.
+	// Of v1: use RunPolicy's, which takes precedence.
 	CleanPodPolicy *v1.CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
 
 	// Of v1: the container of a worker in which processes run.

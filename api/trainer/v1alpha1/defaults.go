@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// SetDefaults fills in what a manifest leaves out.
+// SetDefaults fills in unset fields.
 func (t *TrainJob) SetDefaults() { t.Spec.SetDefaults() }
 
-// SetDefaults fills in what is left out.
+// SetDefaults fills in unset fields.
 func (s *TrainJobSpec) SetDefaults() {
 	if s.RuntimeRef.APIGroup == nil {
 		s.RuntimeRef.APIGroup = ptr.To(Group)
@@ -29,8 +29,8 @@ func (s *TrainJobSpec) SetDefaults() {
 	s.Checkpoint.SetDefaults()
 }
 
-// StampPatches writes to each patch that is new or has changed since old, which
-// is nil at a creation, when that was.
+// StampPatches sets the time of each patch that is new or has changed since
+// old, which is nil on creation.
 func (t *TrainJob) StampPatches(old *TrainJob, now metav1.Time) {
 	before := map[string]RuntimePatch{}
 	if old != nil {
@@ -50,7 +50,7 @@ func (t *TrainJob) StampPatches(old *TrainJob, now metav1.Time) {
 	}
 }
 
-// SetDefaults fills in what a manifest leaves out.
+// SetDefaults fills in unset fields.
 func (s *TrainingRuntimeSpec) SetDefaults() {
 	if s.MLPolicy != nil && s.MLPolicy.MPI != nil {
 		s.MLPolicy.MPI.setDefaults()
@@ -86,12 +86,13 @@ func (t *TrainJob) IsFinished() bool {
 		meta.IsStatusConditionTrue(t.Status.Conditions, ConditionFailed)
 }
 
-// IsOurs reports whether the job is the built-in controller's.
+// IsOurs reports whether the built-in controller manages the job.
 func (t *TrainJob) IsOurs() bool {
 	return ptr.Deref(t.Spec.ManagedBy, DefaultManager) == DefaultManager
 }
 
-// Is reports whether the reference is to a runtime of this API, of that kind.
+// Is reports whether the reference is to a runtime of this API with that
+// kind.
 func (r *RuntimeRef) Is(kind string) bool {
 	return ptr.Deref(r.APIGroup, Group) == Group && ptr.Deref(r.Kind, ClusterTrainingRuntimeKind) == kind
 }

@@ -10,9 +10,10 @@ const (
 	LabelAncestor = "trainer.kubeflow.org/trainjob-ancestor-step"
 	// LabelFramework, on a runtime, names its framework to the SDK.
 	LabelFramework = "trainer.kubeflow.org/framework"
-	// LabelSupport, on a runtime, is "deprecated" for one that is going away.
+	// LabelSupport, on a runtime, is "deprecated" for one that will be
+	// removed.
 	LabelSupport = "trainer.kubeflow.org/support"
-	// SupportDeprecated is the value of LabelSupport that warns.
+	// SupportDeprecated is the value of LabelSupport that causes a warning.
 	SupportDeprecated = "deprecated"
 )
 
@@ -24,7 +25,7 @@ const (
 	AncestorTrainer    = "trainer"
 	DatasetInitializer = "dataset-initializer"
 	ModelInitializer   = "model-initializer"
-	// InitializerVolume is the volume that initializers fill.
+	// InitializerVolume is the volume that initializers write to.
 	InitializerVolume = "initializer"
 )
 
@@ -35,13 +36,14 @@ const (
 	MultiKueue     = "kueue.x-k8s.io/multikueue"
 )
 
-// StatusPath is where the Pods of a TrainJob tell how far its training is, by
-// POST of an UpdateTrainJobStatusRequest.
+// StatusPath is where the Pods of a TrainJob report its progress, by POST of
+// an UpdateTrainJobStatusRequest.
 func StatusPath(namespace, name string) string {
 	return "/apis/" + statusOf(namespace, name)
 }
 
-// StatusAudience is the audience of the tokens by which they are known there.
+// StatusAudience is the audience of the tokens with which they authenticate
+// there.
 func StatusAudience(namespace, name string) string {
 	return statusOf(namespace, name)
 }
@@ -50,7 +52,7 @@ func statusOf(namespace, name string) string {
 	return GroupVersion.String() + "/namespaces/" + namespace + "/trainjobs/" + name + "/status"
 }
 
-// Variables by which they find it, and what they need for that.
+// Variables with its address and what they need to use it.
 const (
 	EnvStatusURL         = "KUBEFLOW_TRAINER_SERVER_URL"
 	EnvStatusCertificate = "KUBEFLOW_TRAINER_SERVER_CA_CERT"
@@ -71,7 +73,7 @@ const (
 	ReasonRuntimeNotSupported = "TrainingRuntimeNotSupported"
 	ReasonDeadlineExceeded    = "DeadlineExceeded"
 	// ReasonResourcesCreationFailed is the reason of the event about a TrainJob
-	// whose objects cannot be made, and of the condition Failed if they never
-	// can.
+	// whose objects cannot be created, and of the condition Failed if they
+	// never can.
 	ReasonResourcesCreationFailed = "TrainJobResourcesCreationFailed"
 )

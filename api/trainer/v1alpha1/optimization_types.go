@@ -4,18 +4,18 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// OptimizationJob is a search for the best parameters of a TrainJob.
+// OptimizationJob searches for the best parameters of a TrainJob.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 type OptimizationJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What to search. Cannot be changed.
+	// The search. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="OptimizationJobSpec is immutable and cannot be updated after creation"
 	Spec OptimizationJobSpec `json:"spec,omitempty,omitzero"`
 
-	// How it goes.
+	// Its status.
 	Status *OptimizationJobStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -28,22 +28,22 @@ type OptimizationJobList struct {
 	Items []OptimizationJob `json:"items"`
 }
 
-// OptimizationJobSpec says what to search.
+// OptimizationJobSpec specifies the search.
 // +kubebuilder:validation:XValidation:rule="self.parallelTrials <= self.numTrials",message="parallelTrials cannot exceed numTrials"
 // +kubebuilder:validation:XValidation:rule="!has(self.searchAlgorithm.grid) || self.parameters.all(p, has(p.searchSpace.categorical))",message="Grid search requires all parameters to be Categorical; Uniform and LogUniform are not supported."
 type OptimizationJobSpec struct {
-	// What is wanted: one objective.
+	// The goal: one objective.
 	// +listType=map
 	// +listMapKey=metric
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
 	Objectives []Objective `json:"objectives"`
 
-	// How to search: random, the default, or grid.
+	// The algorithm: random (the default) or grid.
 	// +kubebuilder:default={random: {}}
 	SearchAlgorithm *SearchAlgorithm `json:"searchAlgorithm,omitempty"`
 
-	// What may vary.
+	// The parameters of the search.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -56,18 +56,19 @@ type OptimizationJobSpec struct {
 	// +kubebuilder:validation:Maximum=100
 	NumTrials int32 `json:"numTrials,omitempty"`
 
-	// How many of them run at once. Default 1.
+	// How many of them run at the same time. Default 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	ParallelTrials int32 `json:"parallelTrials,omitempty"`
 
-	// The TrainJob of each trial. It finds its parameters in the variables
+	// The TrainJob of each trial. It gets its parameters in the variables
 	// KUBEFLOW_TRAINER_OPT_<NAME>.
+	// +required
 	TrainJobTemplate TrainJobTemplateSpec `json:"trainJobTemplate,omitzero"`
 }
 
-// ObjectiveDirection says what is better.
+// ObjectiveDirection is the direction of an objective.
 // +kubebuilder:validation:Enum=Maximize;Minimize
 type ObjectiveDirection string
 
@@ -77,7 +78,7 @@ const (
 	Minimize ObjectiveDirection = "Minimize"
 )
 
-// Objective is what is wanted of a metric.
+// Objective is a metric to optimize.
 type Objective struct {
 	// The metric.
 	// +kubebuilder:validation:MinLength=1
@@ -89,7 +90,7 @@ type Objective struct {
 	Direction ObjectiveDirection `json:"direction,omitempty"`
 }
 
-// SearchAlgorithm is how to search: exactly one of its fields.
+// SearchAlgorithm is the search algorithm: exactly one field is set.
 // +kubebuilder:validation:XValidation:rule="[has(self.random), has(self.grid)].filter(x, x).size() == 1",message="exactly one of the fields in [random grid] must be set"
 type SearchAlgorithm struct {
 	// At random.
@@ -99,16 +100,16 @@ type SearchAlgorithm struct {
 	Grid *GridAlgorithm `json:"grid,omitempty"`
 }
 
-// RandomAlgorithm is search at random.
+// RandomAlgorithm is random search.
 type RandomAlgorithm struct {
-	// The seed. One is chosen when it is empty.
+	// The seed. If empty, one is chosen.
 	Seed *int64 `json:"seed,omitempty"`
 }
 
-// GridAlgorithm is search of all combinations.
+// GridAlgorithm is a grid search.
 type GridAlgorithm struct{}
 
-// Parameter is one thing that may vary.
+// Parameter is one parameter of the search.
 type Parameter struct {
 	// Its name.
 	// +kubebuilder:validation:MinLength=1
@@ -119,14 +120,14 @@ type Parameter struct {
 	SearchSpace *SearchSpace `json:"searchSpace"`
 }
 
-// SearchSpace is the values of a parameter: exactly one of its fields.
+// SearchSpace is the values of a parameter: exactly one field is set.
 // +kubebuilder:validation:XValidation:rule="!has(self.logUniform) || double(self.logUniform.min) > 0.0",message="min must be strictly greater than 0"
 // +kubebuilder:validation:XValidation:rule="[has(self.uniform), has(self.logUniform), has(self.categorical)].filter(x, x).size() == 1",message="exactly one of the fields in [uniform logUniform categorical] must be set"
 type SearchSpace struct {
-	// A range whose values are equally likely.
+	// A range with a uniform distribution.
 	Uniform *RangeSpace `json:"uniform,omitempty"`
 
-	// A range whose orders of magnitude are equally likely; min is above 0.
+	// A range with a log-uniform distribution; min is above 0.
 	LogUniform *RangeSpace `json:"logUniform,omitempty"`
 
 	// A list.
@@ -136,12 +137,12 @@ type SearchSpace struct {
 // RangeSpace is a range of numbers.
 // +kubebuilder:validation:XValidation:rule="double(self.min) < double(self.max)",message="min must be strictly less than max"
 type RangeSpace struct {
-	// The least value, a decimal number.
+	// The minimum, a decimal number.
 	// +kubebuilder:validation:Pattern="^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 	// +kubebuilder:validation:MaxLength=64
 	Min string `json:"min"`
 
-	// The greatest value, above min.
+	// The maximum, above min.
 	// +kubebuilder:validation:Pattern="^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
 	// +kubebuilder:validation:MaxLength=64
 	Max string `json:"max"`
@@ -182,10 +183,10 @@ type TrainJobTemplateSpec struct {
 	Spec TrainJobSpec `json:"spec,omitzero"`
 }
 
-// OptimizationJobStatus says how a search goes.
+// OptimizationJobStatus is the status of a search.
 // +kubebuilder:pruning:PreserveUnknownFields
 type OptimizationJobStatus struct {
-	// What the search has come to: Complete or Failed.
+	// The search's conditions: Complete or Failed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=100

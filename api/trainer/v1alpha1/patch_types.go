@@ -18,7 +18,7 @@ type TrainingRuntimeSpecPatch struct {
 
 // JobSetTemplatePatch patches the JobSet.
 type JobSetTemplatePatch struct {
-	// Labels and annotations, and nothing else.
+	// Labels and annotations only.
 	Metadata *metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// The replicated jobs.
@@ -42,7 +42,7 @@ type ReplicatedJobPatch struct {
 
 // JobTemplatePatch patches Jobs.
 type JobTemplatePatch struct {
-	// Labels and annotations, and nothing else.
+	// Labels and annotations only.
 	Metadata *metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// The Jobs' Pods.
@@ -57,10 +57,10 @@ type JobSpecPatch struct {
 
 // PodTemplatePatch patches Pods.
 type PodTemplatePatch struct {
-	// Labels and annotations, and nothing else.
+	// Labels and annotations only.
 	Metadata *metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What Pods are.
+	// The spec of Pods.
 	Spec *PodSpecPatch `json:"spec,omitempty"`
 }
 
@@ -85,8 +85,9 @@ type ContainerPatch struct {
 	// Its name, which the runtime must have.
 	Name string `json:"name,omitempty"`
 
-	// Variables, over those of the runtime. Not for the containers node,
-	// dataset-initializer and model-initializer, whose variables the TrainJob has.
+	// Variables, overriding those of the runtime. Not for the containers node,
+	// dataset-initializer and model-initializer, whose variables are set in the
+	// TrainJob.
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
 	VolumeMounts    []corev1.VolumeMount    `json:"volumeMounts,omitempty"`

@@ -55,11 +55,11 @@ type TrainingRuntimeSpec struct {
 	// How nodes find each other.
 	MLPolicy *MLPolicy `json:"mlPolicy,omitempty"`
 
-	// By which scheduler nodes are placed all together or not at all.
+	// The gang scheduler for the nodes.
 	PodGroupPolicy *PodGroupPolicy `json:"podGroupPolicy,omitempty"`
 
-	// The JobSet that is made for a TrainJob: metadata (labels and annotations) and
-	// spec as of jobset.x-k8s.io/v1alpha2.
+	// The JobSet to create for a TrainJob: metadata (labels and annotations) and
+	// spec as in jobset.x-k8s.io/v1alpha2.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -67,14 +67,14 @@ type TrainingRuntimeSpec struct {
 	Template JobSetTemplateSpec `json:"template,omitzero"`
 }
 
-// JobSetTemplateSpec is the JobSet that is made for a TrainJob.
+// JobSetTemplateSpec is the JobSet to create for a TrainJob.
 type JobSetTemplateSpec struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec v1alpha2.JobSetSpec `json:"spec,omitempty"`
 }
 
-// MLPolicy says how nodes find each other: at most one of the frameworks.
+// MLPolicy specifies how nodes find each other: at most one of the frameworks.
 // +kubebuilder:pruning:PreserveUnknownFields
 // +kubebuilder:validation:XValidation:rule="[has(self.torch), has(self.mpi), has(self.jax), has(self.xgboost), has(self.flux), has(self.tensorflow)].filter(x, x).size() <= 1", message="Only one of the policy can be configured"
 type MLPolicy struct {
@@ -87,7 +87,7 @@ type MLPolicy struct {
 	// MPI: a host file and keys for ssh.
 	MPI *MPIMLPolicySource `json:"mpi,omitempty"`
 
-	// Flux. Not supported: TrainJobs on such a runtime are refused.
+	// Flux. Not supported: TrainJobs with such a runtime are rejected.
 	Flux *FluxMLPolicySource `json:"flux,omitempty"`
 
 	// JAX: variables for jax.distributed.
@@ -97,14 +97,14 @@ type MLPolicy struct {
 	XGBoost *XGBoostMLPolicySource `json:"xgboost,omitempty"`
 
 	// TensorFlow: the variable TF_CONFIG. The replicated jobs chief, ps and
-	// evaluator are tasks of these types, and the trainer's the workers. A field
-	// of Diwan's own.
+	// evaluator are tasks of these types, and the trainer's are the workers. Not
+	// in Kubeflow Trainer.
 	TensorFlow *TensorFlowMLPolicySource `json:"tensorflow,omitempty"`
 }
 
 // TorchMLPolicySource is how PyTorch's nodes find each other.
 type TorchMLPolicySource struct {
-	// Further containers that get torchrun's variables.
+	// Additional containers that get torchrun's variables.
 	EnvInjection *EnvInjection `json:"envInjection,omitempty"`
 }
 
@@ -124,7 +124,7 @@ type EnvInjectionTarget struct {
 	// +kubebuilder:validation:MaxLength=253
 	JobName string `json:"jobName"`
 
-	// Its containers, but for node, which gets the variables anyhow.
+	// Its containers, except node, which always gets the variables.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
@@ -138,18 +138,19 @@ type MPIMLPolicySource struct {
 	// +kubebuilder:validation:Minimum=1
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 
-	// Whose host file it is: OpenMPI, the default.
+	// The MPI implementation, which determines the host file: OpenMPI, the
+	// default.
 	// +kubebuilder:default=OpenMPI
 	// +kubebuilder:validation:Enum=OpenMPI;""
 	MPIImplementation *MPIImplementation `json:"mpiImplementation,omitempty"`
 
-	// Where the keys for ssh are. Default /root/.ssh.
+	// The mount path of the ssh keys. Default /root/.ssh.
 	// +kubebuilder:default=/root/.ssh
 	// +kubebuilder:validation:MaxLength=4096
 	SSHAuthMountPath *string `json:"sshAuthMountPath,omitempty"`
 
-	// Processes run on the launcher too, which then is one of the nodes. Default
-	// false.
+	// Whether processes also run on the launcher, which then is one of the
+	// nodes. Default false.
 	// +kubebuilder:default=false
 	RunLauncherAsNode *bool `json:"runLauncherAsNode,omitempty"`
 }
@@ -170,14 +171,14 @@ type FluxMLPolicySource struct {
 // JAXMLPolicySource is how JAX's processes find each other.
 type JAXMLPolicySource struct{}
 
-// XGBoostMLPolicySource is how XGBoost's workers find each other: one a GPU, or
-// one a node.
+// XGBoostMLPolicySource is how XGBoost's workers find each other: one per GPU,
+// or one per node.
 type XGBoostMLPolicySource struct{}
 
 // TensorFlowMLPolicySource is how TensorFlow's tasks find each other.
 type TensorFlowMLPolicySource struct{}
 
-// PodGroupPolicy is one of the schedulers that place nodes all together.
+// PodGroupPolicy is the gang scheduler for the nodes.
 type PodGroupPolicy struct {
 	// Coscheduling of the Kubernetes scheduler-plugins.
 	Coscheduling *CoschedulingPodGroupPolicySource `json:"coscheduling,omitempty"`
@@ -188,18 +189,18 @@ type PodGroupPolicy struct {
 
 // CoschedulingPodGroupPolicySource is coscheduling of the scheduler-plugins.
 type CoschedulingPodGroupPolicySource struct {
-	// How many seconds may pass until all nodes are placed. Default 60.
+	// How many seconds may pass until all nodes are scheduled. Default 60.
 	// +kubebuilder:default=60
 	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
 }
 
 // VolcanoPodGroupPolicySource is gang scheduling by Volcano.
 type VolcanoPodGroupPolicySource struct {
-	// How near nodes must be, as Volcano's PodGroup says it.
+	// The network topology constraint, as in Volcano's PodGroup.
 	NetworkTopology *VolcanoNetworkTopology `json:"networkTopology,omitempty"`
 }
 
-// VolcanoNetworkTopology is how near the nodes of a group must be.
+// VolcanoNetworkTopology is the network topology constraint of a group.
 type VolcanoNetworkTopology struct {
 	// hard, the default, or soft.
 	// +kubebuilder:validation:Enum=hard;soft

@@ -22,7 +22,7 @@ type TrainJob struct {
 	// +optional
 	Spec TrainJobSpec `json:"spec,omitzero"`
 
-	// How it goes.
+	// Its status.
 	// +optional
 	Status TrainJobStatus `json:"status,omitzero"`
 }
@@ -36,39 +36,41 @@ type TrainJobList struct {
 	Items []TrainJob `json:"items"`
 }
 
-// TrainJobSpec says what to train, and where.
+// TrainJobSpec specifies what to train, and where.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrainJobSpec struct {
-	// The runtime. Cannot be changed.
+	// The runtime. Immutable.
+	// +required
 	RuntimeRef RuntimeRef `json:"runtimeRef,omitzero"`
 
-	// What is fetched before the training. Cannot be changed.
+	// What to fetch before the training. Immutable.
 	Initializer *Initializer `json:"initializer,omitempty"`
 
-	// The training itself. Cannot be changed.
+	// The training itself. Immutable.
 	Trainer *Trainer `json:"trainer,omitempty"`
 
-	// A directory of the job's own, from which a program goes on when it is
-	// restarted. Default: none. Cannot be changed.
+	// A checkpoint directory, from which a restarted program resumes.
+	// Default: none. Immutable.
 	Checkpoint *kubeflowv1.Checkpoint `json:"checkpoint,omitempty"`
 
-	// Changes to the runtime for this job alone, each by who made it. Can be
-	// changed only while the job is suspended.
+	// Patches of the runtime for this job only, by manager. Can be changed
+	// only while the job is suspended.
 	// +listType=map
 	// +listMapKey=manager
 	// +kubebuilder:validation:MaxItems=16
 	RuntimePatches []RuntimePatch `json:"runtimePatches,omitempty"`
 
-	// No Pod of the job runs while this is true. Default false.
+	// Suspends the job: no Pod runs while this is true. Default false.
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// For how many seconds the job may run, from its creation or from when it was
-	// resumed; then it fails with the reason DeadlineExceeded. Cannot be changed.
+	// For how many seconds the job may run, from when it was created or resumed;
+	// then it fails with the reason DeadlineExceeded. Immutable.
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// Whose work the job is: trainer.kubeflow.org/trainjob-controller, the
-	// default, or kueue.x-k8s.io/multikueue. Cannot be changed.
+	// The controller that manages the job:
+	// trainer.kubeflow.org/trainjob-controller (the default) or
+	// kueue.x-k8s.io/multikueue. Immutable.
 	ManagedBy *string `json:"managedBy,omitempty"`
 }
 
@@ -82,12 +84,12 @@ type RuntimeRef struct {
 	// Its group. Default trainer.kubeflow.org.
 	APIGroup *string `json:"apiGroup,omitempty"`
 
-	// Its kind: ClusterTrainingRuntime, the default, or TrainingRuntime, which is
+	// Its kind: ClusterTrainingRuntime (the default) or TrainingRuntime, which is
 	// in the job's namespace.
 	Kind *string `json:"kind,omitempty"`
 }
 
-// Initializer is what is fetched before the training.
+// Initializer is what to fetch before the training.
 type Initializer struct {
 	// The data.
 	Dataset *Asset `json:"dataset,omitempty"`
@@ -96,24 +98,25 @@ type Initializer struct {
 	Model *Asset `json:"model,omitempty"`
 }
 
-// Asset is data or a model that is fetched.
+// Asset is data or a model to fetch.
 type Asset struct {
-	// Where it comes from: hf://, s3://, file:// or oci://. The runtime says it
-	// when empty.
+	// Its URI: hf://, s3://, file:// or oci://. Default: the runtime's.
 	// +kubebuilder:validation:MaxLength=2048
 	StorageURI *string `json:"storageUri,omitempty"`
 
-	// Variables of the container that fetches, over those of the runtime.
+	// Variables of the initializer container, overriding those of the
+	// runtime.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
-	// A Secret of the job's namespace whose keys are variables of that container.
+	// A Secret in the job's namespace whose keys become variables of that
+	// container.
 	SecretRef *corev1.LocalObjectReference `json:"secretRef,omitempty"`
 }
 
-// Trainer is the training itself. What is left out is the runtime's.
+// Trainer is the training itself. Unset fields are the runtime's.
 type Trainer struct {
 	// The image of the training container.
 	// +kubebuilder:validation:MaxLength=500
@@ -129,7 +132,7 @@ type Trainer struct {
 	// +kubebuilder:validation:MaxItems=128
 	Args []string `json:"args,omitempty"`
 
-	// Variables, over those of the runtime.
+	// Variables, overriding those of the runtime.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
@@ -139,26 +142,26 @@ type Trainer struct {
 	// +kubebuilder:validation:Minimum=0
 	NumNodes *int32 `json:"numNodes,omitempty"`
 
-	// The resources of each node, over those of the runtime.
+	// The resources of each node, overriding those of the runtime.
 	ResourcesPerNode *corev1.ResourceRequirements `json:"resourcesPerNode,omitempty"`
 
-	// How many processes run on each node: with MPI its slots, with PyTorch, where
-	// it is "auto" when empty, those that torchrun starts.
+	// How many processes run on each node: with MPI its slots, with PyTorch those
+	// that torchrun starts, by default "auto".
 	// +kubebuilder:validation:Minimum=1
 	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
 }
 
-// RuntimePatch is what one manager changes of the runtime.
+// RuntimePatch is one manager's patch of the runtime.
 type RuntimePatch struct {
-	// Who: a name with a domain, such as kueue.x-k8s.io/manager.
+	// The manager: a name with a domain, such as kueue.x-k8s.io/manager.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Manager string `json:"manager"`
 
-	// When this patch was written last. Set by admission.
+	// When this patch was last written. Set by admission.
 	Time *metav1.Time `json:"time,omitempty"`
 
-	// The changes: template.metadata (labels and annotations) and
+	// The patch: template.metadata (labels and annotations) and
 	// template.spec.replicatedJobs, by name, with the fields of Pods that may be
 	// patched.
 	// +kubebuilder:validation:Schemaless
@@ -167,10 +170,10 @@ type RuntimePatch struct {
 	TrainingRuntimeSpec *TrainingRuntimeSpecPatch `json:"trainingRuntimeSpec,omitempty"`
 }
 
-// TrainJobStatus says how a job goes.
+// TrainJobStatus is the status of a job.
 // +kubebuilder:pruning:PreserveUnknownFields
 type TrainJobStatus struct {
-	// What the job has come to: Suspended, Complete or Failed.
+	// The job's conditions: Suspended, Complete or Failed.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
@@ -182,7 +185,7 @@ type TrainJobStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	JobsStatus []JobStatus `json:"jobsStatus,omitempty"`
 
-	// What the training said of itself.
+	// The progress that the training reported.
 	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
 }
 
@@ -207,15 +210,15 @@ type JobStatus struct {
 	Suspended *int32 `json:"suspended,omitempty"`
 }
 
-// TrainerStatus is what a training said of itself.
+// TrainerStatus is the progress that a training reported.
 // +kubebuilder:validation:XValidation:rule="has(self.lastUpdatedTime)",message="lastUpdatedTime is required when trainerStatus is present"
 type TrainerStatus struct {
-	// How much is done, in percent.
+	// The progress, in percent.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	ProgressPercentage *int32 `json:"progressPercentage,omitempty"`
 
-	// How many seconds it may still take.
+	// The estimated remaining seconds.
 	// +kubebuilder:validation:Minimum=0
 	EstimatedRemainingSeconds *int32 `json:"estimatedRemainingSeconds,omitempty"`
 
@@ -224,13 +227,13 @@ type TrainerStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Metrics []Metric `json:"metrics,omitempty"`
 
-	// When it was said.
+	// When it was reported.
 	LastUpdatedTime metav1.Time `json:"lastUpdatedTime,omitempty"`
 }
 
-// UpdateTrainJobStatusRequest is what a training tells of itself.
+// UpdateTrainJobStatusRequest reports a training's progress.
 type UpdateTrainJobStatusRequest struct {
-	// What is told; nothing changes without it.
+	// The progress; without it nothing changes.
 	TrainerStatus *TrainerStatus `json:"trainerStatus,omitempty"`
 }
 
@@ -241,7 +244,7 @@ type Metric struct {
 	// +kubebuilder:validation:MaxLength=64
 	Name string `json:"name,omitempty"`
 
-	// Its value, as text.
+	// Its value, as a string.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	Value string `json:"value,omitempty"`

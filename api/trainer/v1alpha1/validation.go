@@ -19,7 +19,7 @@ import (
 
 var storageURI = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://.+$`)
 
-// Validate returns what is wrong with a job, whatever its runtime.
+// Validate validates a job, independent of its runtime.
 func (t *TrainJob) Validate() field.ErrorList {
 	var errs field.ErrorList
 	for _, reason := range validation.IsDNS1035Label(t.Name) {
@@ -28,11 +28,11 @@ func (t *TrainJob) Validate() field.ErrorList {
 	return append(errs, t.Spec.Validate(field.NewPath("spec"))...)
 }
 
-// Validate returns what is wrong with the spec of a job, whatever its runtime.
+// Validate validates the spec of a job, independent of its runtime.
 func (s *TrainJobSpec) Validate(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.RuntimeRef.Name == "" {
-		errs = append(errs, field.Required(at.Child("runtimeRef", "name"), "the name of a runtime, such as torch-distributed"))
+		errs = append(errs, field.Required(at.Child("runtimeRef", "name"), "specify the name of a runtime, such as torch-distributed"))
 	}
 	if !s.RuntimeRef.Is(ClusterTrainingRuntimeKind) && !s.RuntimeRef.Is(TrainingRuntimeKind) {
 		errs = append(errs, field.Invalid(at.Child("runtimeRef"), fmt.Sprintf("%s.%s", ptr.Deref(s.RuntimeRef.Kind, ""), ptr.Deref(s.RuntimeRef.APIGroup, "")),
@@ -72,14 +72,14 @@ func (a *Asset) validate(at *field.Path) field.ErrorList {
 	return append(errs, validateEnv(a.Env, at.Child("env"))...)
 }
 
-// validateEnv finds variables without a name or with that of another.
+// validateEnv finds variables without a name or with a duplicate name.
 func validateEnv(env []corev1.EnvVar, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, e := range env {
 		switch {
 		case e.Name == "" || strings.Contains(e.Name, "="):
-			errs = append(errs, field.Invalid(at.Index(i).Child("name"), e.Name, "must be the name of a variable"))
+			errs = append(errs, field.Invalid(at.Index(i).Child("name"), e.Name, "must be the name of an environment variable"))
 		case seen[e.Name]:
 			errs = append(errs, field.Duplicate(at.Index(i).Child("name"), e.Name))
 		}
@@ -118,7 +118,7 @@ func (s *TrainJobSpec) validatePatches(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// JobSet is what the patch changes of the JobSet; never nil.
+// JobSet is the patch of the JobSet; never nil.
 func (p *RuntimePatch) JobSet() *JobSetTemplatePatch {
 	if p.TrainingRuntimeSpec == nil || p.TrainingRuntimeSpec.Template == nil {
 		return &JobSetTemplatePatch{}
@@ -126,7 +126,7 @@ func (p *RuntimePatch) JobSet() *JobSetTemplatePatch {
 	return p.TrainingRuntimeSpec.Template
 }
 
-// Pod is what the patch changes of the Pods; nil when it is nothing.
+// Pod is the patch of the Pods; nil if there is none.
 func (p *ReplicatedJobPatch) Pod() *PodSpecPatch {
 	if p.Template == nil || p.Template.Spec == nil || p.Template.Spec.Template == nil {
 		return nil
@@ -134,7 +134,7 @@ func (p *ReplicatedJobPatch) Pod() *PodSpecPatch {
 	return p.Template.Spec.Template.Spec
 }
 
-// labelsAlone requires metadata to be labels and annotations.
+// labelsAlone requires that metadata has only labels and annotations.
 func labelsAlone(m *metav1.ObjectMeta, at *field.Path) field.ErrorList {
 	if m == nil {
 		return nil
@@ -148,7 +148,8 @@ func labelsAlone(m *metav1.ObjectMeta, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// ValidateUpdate returns what may not be changed. Both have their defaults.
+// ValidateUpdate checks that immutable fields are unchanged. Both jobs have
+// their defaults.
 func (t *TrainJob) ValidateUpdate(old *TrainJob) field.ErrorList {
 	at := field.NewPath("spec")
 	var errs field.ErrorList
@@ -179,18 +180,18 @@ func (t *TrainJob) ValidateUpdate(old *TrainJob) field.ErrorList {
 	return errs
 }
 
-// samePatches compares patches, but for when they were written.
+// samePatches compares patches, ignoring when they were written.
 func samePatches(a, b []RuntimePatch) bool {
 	return slices.EqualFunc(a, b, func(a, b RuntimePatch) bool {
 		return a.Manager == b.Manager && equality.Semantic.DeepEqual(a.TrainingRuntimeSpec, b.TrainingRuntimeSpec)
 	})
 }
 
-// containers are the containers that the templates for parts of a TrainJob must
-// have.
+// containers are the containers that the templates for the parts of a TrainJob
+// must have.
 var containers = map[string]string{AncestorTrainer: Node, DatasetInitializer: DatasetInitializer, ModelInitializer: ModelInitializer}
 
-// Validate returns what is wrong with a runtime that has its defaults.
+// Validate validates a runtime with its defaults.
 func (s *TrainingRuntimeSpec) Validate(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	jobs := at.Child("template", "spec", "replicatedJobs")

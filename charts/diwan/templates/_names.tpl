@@ -21,6 +21,24 @@ app.kubernetes.io/component: operator
 {{- end -}}
 {{- end }}
 
+{{/* Not empty where the operators are to run algorithm services from images. */}}
+{{- define "diwan.services" -}}
+{{- if .Values.rbac.algorithmServices }}true{{ end }}
+{{- range concat (dig "runtime" "suggestions" list .Values.katibConfig) (dig "runtime" "earlyStoppings" list .Values.katibConfig) }}
+{{- if and .image (not .endpoint) }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{/* Not empty where one of them is for early stopping. */}}
+{{- define "diwan.stoppingServices" -}}
+{{- range dig "runtime" "earlyStoppings" list .Values.katibConfig }}{{ if and .image (not .endpoint) }}true{{ end }}{{ end }}
+{{- end }}
+
+{{/* Not empty where one of them has a volume that is made for it. */}}
+{{- define "diwan.serviceVolumes" -}}
+{{- range dig "runtime" "suggestions" list .Values.katibConfig }}{{ if .persistentVolumeSpec }}true{{ end }}{{ end }}
+{{- end }}
+
 {{/* What cannot work is refused here, with what to do. */}}
 {{- define "diwan.check" -}}
 {{- if and .Values.store.sqlite.enabled (gt (int .Values.replicas) 1) }}
