@@ -4,9 +4,9 @@
 // measurements of what happens around them.
 //
 // A hollow node is a Node object. A Pod that is bound to one is Running as soon
-// as it is seen, with an address of its own, and stays so until it is deleted,
-// when it is gone at once. How it ends otherwise is the caller's to write to its
-// status. Hollow nodes have the label [Label], by which a Pod can ask for them.
+// as it is observed, with its own address, until it is deleted, when it is gone
+// at once. To end it otherwise, the caller writes its status. Hollow nodes have
+// the label [Label], which Pods can select.
 package hollow
 
 import (
@@ -32,10 +32,10 @@ import (
 // Label is on each hollow node; its value is the name of the set.
 const Label = "diwan.dev/hollow"
 
-// Config says which nodes there are.
+// Config configures the nodes.
 type Config struct {
 	Client kubernetes.Interface
-	// Name is that of the set; node i is called Name-i.
+	// Name is the name of the set; node i is called Name-i.
 	Name string
 	// Count is how many nodes there are.
 	Count int
