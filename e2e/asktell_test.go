@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,10 +16,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/types/known/structpb"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	asktell "diwan.dev/diwan/api/asktell/v1"
+	"diwan.dev/diwan/internal/testing/chance"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/sqlite"
 )
@@ -49,9 +50,11 @@ func (s *server) post(method, body string, header ...string) (int, map[string]an
 		s.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+s.token())
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
+	request.Host = request.Header.Get("Host")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
@@ -66,6 +69,16 @@ func (s *server) post(method, body string, header ...string) (int, map[string]an
 		s.t.Fatalf("%s answered %q: %v", method, text, err)
 	}
 	return response.StatusCode, reply
+}
+
+// token is the owner's, for the services that are asked for trials.
+func (s *server) token() string {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.home, "token"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // TestAskAndTell meets the service as programs do, by HTTP and by gRPC, and kills
@@ -122,7 +135,7 @@ func (s *server) asksAndTells(t *testing.T) {
 	if code, reply := s.post("report", of("first", `, "sequence": 7, "metrics": {"loss": 1}`)); code != 409 || !strings.Contains(fmt.Sprint(reply), "want 3") {
 		t.Errorf("a report after a gap: %d %v", code, reply)
 	}
-	// The program goes silent: another gets the trial, and begins anew.
+	// The program goes silent: another gets the trial, and starts over.
 	reply := twice("ask", `{"experiment": "asked", "request_id": "third", "wait_seconds": 20, "worker": "patient"}`)["trial"].(map[string]any)
 	if reply["name"] != trial["name"] || reply["attempt"] != 2.0 || fmt.Sprint(reply["parameters"]) != fmt.Sprint(trial["parameters"]) {
 		t.Errorf("after %v comes %v, want the same again", trial, reply)
@@ -163,7 +176,7 @@ func (s *server) asksAndTells(t *testing.T) {
 	}
 }
 
-// stopsEarly is told at once, by gRPC, that a trial is not worth going on.
+// stopsEarly learns at once, by gRPC, that a trial is not worth continuing.
 func (s *server) stopsEarly(t *testing.T) {
 	conn, err := grpc.NewClient(s.dbManager(t), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -171,26 +184,27 @@ func (s *server) stopsEarly(t *testing.T) {
 	}
 	defer conn.Close()
 	client := asktell.NewAskTellClient(conn)
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+s.token())
 	spec := &structpb.Struct{}
 	text := askedSpec(1, 1, `, "earlyStopping": {"algorithmName": "threshold", "algorithmSettings": [{"name": "upper", "value": "5"}]}`)
 	if err := spec.UnmarshalJSON([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Create(t.Context(), &asktell.CreateRequest{Name: "stopped", Spec: spec}); err != nil {
+	if _, err := client.Create(ctx, &asktell.CreateRequest{Name: "stopped", Spec: spec}); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := client.Ask(t.Context(), &asktell.AskRequest{Experiment: "stopped", WaitSeconds: 20})
+	asked, err := client.Ask(ctx, &asktell.AskRequest{Experiment: "stopped", WaitSeconds: 20})
 	if err != nil || asked.GetTrial() == nil {
 		t.Fatal(asked, err)
 	}
 	trial := asked.GetTrial()
 	for i, want := range []bool{false, true, true} {
-		report, err := client.Report(t.Context(), &asktell.ReportRequest{Trial: trial.GetName(), Lease: trial.GetLease(), Sequence: int64(i), Metrics: map[string]float64{"loss": float64(4 + 2*i)}})
+		report, err := client.Report(ctx, &asktell.ReportRequest{Trial: trial.GetName(), Lease: trial.GetLease(), Sequence: int64(i), Metrics: map[string]float64{"loss": float64(4 + 2*i)}})
 		if err != nil || report.GetStop() != want || want != strings.Contains(report.GetWhy(), "5") {
 			t.Errorf("report %d: %v, %v; want stop %v", i, report, err, want)
 		}
 	}
-	if _, err := client.Complete(t.Context(), &asktell.CompleteRequest{Trial: trial.GetName(), Lease: trial.GetLease()}); err != nil {
+	if _, err := client.Complete(ctx, &asktell.CompleteRequest{Trial: trial.GetName(), Lease: trial.GetLease()}); err != nil {
 		t.Fatal(err)
 	}
 	s.ended("default", "stopped", time.Minute)
@@ -214,10 +228,13 @@ func (s *server) refuses(t *testing.T) {
 		"Huge":        {"create", `{"name": "` + strings.Repeat("x", 2<<20) + `"}`, nil, 400, "too large"},
 		"Nameless":    {"ask", `{}`, nil, 400, "experiment is missing"},
 		"Nobody":      {"ask", `{"experiment": "nobody"}`, nil, 404, "nobody"},
-		"Odd":         {"ask", `{"experiment": "a/../b", "namespace": ".."}`, nil, 404, "no experiment can"},
-		"Control":     {"ask", `{"experiment": "asked", "request_id": "a\u0000b"}`, nil, 400, "printed"},
+		"Odd":         {"ask", `{"experiment": "a/../b", "namespace": ".."}`, nil, 404, "is invalid"},
+		"Control":     {"ask", `{"experiment": "asked", "request_id": "a\u0000b"}`, nil, 400, "printable"},
 		"Wait":        {"ask", `{"experiment": "asked", "wait_seconds": "NaN"}`, nil, 400, "wait_seconds"},
+		"Site":        {"ask", `{"experiment": "asked"}`, []string{"Sec-Fetch-Site", "same-origin"}, 403, "web pages"},
 		"Token":       {"ask", `{"experiment": "asked"}`, []string{"Authorization", "Bearer x"}, 401, "not valid"},
+		"Tokenless":   {"ask", `{"experiment": "asked"}`, []string{"Authorization", ""}, 401, "no bearer token"},
+		"Rebound":     {"ask", `{"experiment": "asked"}`, []string{"Authorization", "", "Host", "rebound.example"}, 401, "no bearer token"},
 		"Leaseless":   {"report", `{"trial": "x"}`, nil, 400, "lease is missing"},
 		"Method":      {"delete", `{}`, nil, 404, ""},
 		"Invalid":     {"create", `{"name": "bad", "spec": ` + strings.Replace(askedSpec(1, 1, ""), `"random"`, `"magic"`, 1) + `}`, nil, 400, "magic"},
@@ -247,9 +264,7 @@ const (
 // killsWorkers tunes with several processes, kills them and the server at random
 // moments, and wants each trial to end once, with the reports of one attempt.
 func (s *server) killsWorkers(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("the moments come from seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := chance.New(t)
 	create := `{"name": "killed", "spec": ` + askedSpec(askedTrials, 8, `, "trialTemplate": {"external": {"leaseSeconds": 2, "maxAttempts": 100}}`) + `}`
 	if code, reply := s.post("create", create); code != 200 {
 		t.Fatal(reply)
@@ -313,7 +328,8 @@ func (s *server) killsWorkers(t *testing.T) {
 	}
 }
 
-// checkWorkers wants no trial to begin after it has ended, or to end twice.
+// checkWorkers requires that no trial starts after it has ended, or ends
+// twice.
 func checkWorkers(t *testing.T, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

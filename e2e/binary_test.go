@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +25,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/cgroup"
+	"diwan.dev/diwan/internal/platform/node/network"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/testing/program"
 )
 
 // root is the module's directory, seen from this package.
@@ -51,12 +56,16 @@ func build(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	binary = filepath.Join(dir, "diwan")
-	// Without debug information, as the Makefile builds it: linking is quicker.
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, root+"/cmd/diwan").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "cannot build diwan: %v\n%s", err, out)
+	built, err := program.Build("cmd/diwan")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	if out, err := exec.Command("cp", built, dir).CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "cannot copy diwan: %v\n%s", err, out)
+		return 1
+	}
+	binary = filepath.Join(dir, "diwan")
 	return m.Run()
 }
 
@@ -95,8 +104,13 @@ func (s *server) begin() {
 			t.Logf("diwan up said:\n%s", s.log)
 			s.keepLog()
 		}
+		killed := s.cmd.ProcessState != nil
 		s.stop()
 		s.noProcessLeft()
+		s.noKeeperLeft()
+		if !killed {
+			s.nothingLeft()
+		}
 	})
 }
 
@@ -207,6 +221,39 @@ func (s *server) noProcessLeft() {
 	}
 }
 
+// noKeeperLeft looks for keepers of the home's containers.
+func (s *server) noKeeperLeft() {
+	s.t.Helper()
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/3")
+	for _, path := range files {
+		if file, err := os.Readlink(path); err == nil && strings.HasPrefix(file, s.home) && filepath.Base(file) == "keeper" {
+			s.t.Errorf("the keeper %s is left", filepath.Dir(filepath.Dir(path)))
+		}
+	}
+}
+
+// nothingLeft looks for the home's bridge and cgroups, which a stop removes,
+// also one with Pods running.
+func (s *server) nothingLeft() {
+	s.t.Helper()
+	plan, err := network.PlanFor(s.home)
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	group := cgroup.Name(filepath.Join(s.home, "node", "pods"))
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == group {
+			s.t.Errorf("the control group %s is left", path)
+		}
+		return nil
+	})
+	// A Pod's own device goes when the kernel gives up the connections that the Pod left open.
+	if bridge, err := net.InterfaceByName("diwan-" + plan.ID); err == nil {
+		s.t.Errorf("the network device %s is left", bridge.Name)
+	}
+}
+
 // keepLog copies the server's log out of the test's directory, which is removed.
 func (s *server) keepLog() {
 	text, err := os.ReadFile(filepath.Join(s.home, "diwan.log"))
@@ -240,25 +287,41 @@ func (s *server) client() dynamic.Interface {
 	return client
 }
 
-// diwan runs the binary on the server's home and returns what it printed.
+// diwan runs the binary on the server's home, as the user who owns that, and
+// returns what it printed.
 func (s *server) diwan(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
+	if s.user {
+		return printed(s.t, s.home, rootlesstest.Command(s.t, s.home, binary, args...))
+	}
 	return diwan(s.t, s.home, args...)
 }
 
 // diwan runs the binary on a home and returns what it printed.
 func diwan(t testing.TB, home string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	cmd := exec.Command(binary, args...)
+	cmd.Env = os.Environ()
+	return printed(t, home, cmd)
+}
+
+// printed runs diwan on a home in the module's directory and returns what it
+// printed.
+func printed(t testing.TB, home string, cmd *exec.Cmd) (stdout, stderr string, code int) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, args...)
-	cmd.Env = append(os.Environ(), "DIWAN_HOME="+home)
+	cmd.Env = append(cmd.Env, "DIWAN_HOME="+home)
 	cmd.Dir = root
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		t.Fatalf("diwan %s did not end:\n%s%s", strings.Join(args, " "), &out, &errs)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	end := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	err := cmd.Wait()
+	if !end() {
+		t.Fatalf("%s did not end:\n%s%s", strings.Join(cmd.Args, " "), &out, &errs)
 	}
 	if _, exit := err.(*exec.ExitError); err != nil && !exit {
 		t.Fatal(err)

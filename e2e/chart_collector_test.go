@@ -64,7 +64,7 @@ func (f *foreign) testImages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	f.succeeded(t, "images", "printing", time.Minute)
+	f.succeeded(t, "images", "printing", 2*time.Minute)
 	eventually(t, time.Minute, func() error {
 		events, err := f.kube.EventsV1().Events("images").List(t.Context(), metav1.ListOptions{})
 		if err != nil {

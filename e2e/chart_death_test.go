@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
-	"diwan.dev/diwan/internal/processcluster"
+	"diwan.dev/diwan/internal/testing/processcluster"
 )
 
 // The placement of Pods: on the first machine or the second one, whose taint keeps
@@ -35,7 +35,7 @@ type death struct {
 }
 
 // newDeath adds a second machine to the cluster, and draws the jobs that run on
-// it: those of each kind that begin anew elsewhere, and those that do not.
+// it: those of each kind that start over elsewhere, and those that do not.
 func (f *foreign) newDeath(t *testing.T) *death {
 	t.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: string(processcluster.SecondNode)}}

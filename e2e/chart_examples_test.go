@@ -11,7 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"diwan.dev/diwan/internal/node/image"
+	"diwan.dev/diwan/internal/platform/node/image"
 )
 
 // testExamples runs the examples of collectors and of early stopping, and wants

@@ -22,13 +22,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"diwan.dev/diwan/internal/pki"
+	"diwan.dev/diwan/internal/platform/pki"
 )
 
 // testManifests installs without Helm, as the page says, what finds the
 // experiments of an earlier installation, and of Katib.
 func (f *foreign) testManifests(t *testing.T) {
 	f.testTakeover(t, func() { f.follow(t, "manifests") })
+	f.reachable(t)
 	f.testRefusals(t)
 	if err := create(t.Context(), f.any, "default", reporter("by-manifests", 2, 2, "/dev/null")); err != nil {
 		t.Fatal(err)
@@ -48,6 +49,7 @@ func (f *foreign) testElsewhere(t *testing.T) {
 	f.follow(t, "elsewhere", "--wait", "--timeout 3m --set webhook.certManager.enabled=true --set resources.requests.cpu=10m")
 	issuer.issue()
 	f.shell(t, "kubectl -n team-platform rollout status deployment/diwan-operator --timeout 3m")
+	f.reachable(t)
 	f.testRefusals(t)
 	if columns := f.columns(t); !strings.Contains(columns, "Type") {
 		t.Errorf("the definition that was there has stayed: %s", columns)
@@ -104,7 +106,7 @@ func newIssuer(t *testing.T, f *foreign) *issuer {
 	return &issuer{f, authority}
 }
 
-// issue issues the certificate of the webhooks, for the first time or anew.
+// issue issues the certificate of the webhooks, for the first time or again.
 func (i *issuer) issue() {
 	t, f := i.f.t, i.f
 	t.Helper()

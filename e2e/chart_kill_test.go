@@ -14,15 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"diwan.dev/diwan/internal/processcluster"
+	"diwan.dev/diwan/internal/testing/processcluster"
 )
 
-// testKills kills every part of the platform and of the cluster at random
-// moments, alone and together, and compares the outcome with an undisturbed run.
+// testKills has every part of the platform and of the cluster killed at random
+// moments, alone and together, while trials and training jobs of all kinds and policies
+// run, to which people do things, too. Trials end as in an undisturbed run, jobs as
+// their policies say.
 func (f *foreign) testKills(t *testing.T) {
-	trials, faults := 30, 6
+	trials, jobs, faults := 30, 16, 9
 	if *soak {
-		trials, faults = 300, 60
+		trials, jobs, faults = 300, 100, 81
 	}
 	f.namespace("disturbed")
 	f.namespace("undisturbed")
@@ -38,32 +40,7 @@ func (f *foreign) testKills(t *testing.T) {
 	if err := create(t.Context(), f.any, "disturbed", reporter("x", trials, 4, diary)); err != nil {
 		t.Fatal(err)
 	}
-	disturb(t, f.faults(t), faults, 2*time.Second)
-	got := f.succeeded(t, "disturbed", "x", 5*time.Minute)
-	if len(got) != trials {
-		t.Errorf("%d trials exist, want %d", len(got), trials)
-	}
-	for _, trial := range got {
-		i := index(t, &trial)
-		if o := outcome(&trial); o != want[i] {
-			t.Errorf("trial %s is %s, in an undisturbed run %s", i, o, want[i])
-		}
-		delete(want, i)
-	}
-	if len(want) > 0 {
-		t.Errorf("these trials of an undisturbed run are missing: %v", want)
-	}
-	checkDiary(t, diary, trials)
-}
-
-// testTrainingKills disturbs training jobs of all kinds and policies by the same
-// faults, and by people, who delete Pods and suspend jobs.
-func (f *foreign) testTrainingKills(t *testing.T) {
-	n, faults := 16, 9
-	if *soak {
-		n, faults = 100, 81
-	}
-	o := newOrdeal(t, n, func() dynamic.Interface { return f.any })
+	o := newOrdeal(t, jobs, func() dynamic.Interface { return f.any })
 	for _, j := range o.drawn {
 		j.placement = anyMachine
 	}
@@ -81,6 +58,22 @@ func (f *foreign) testTrainingKills(t *testing.T) {
 	))
 	o.end(4 * time.Minute)
 	o.nothingLeft()
+
+	got := f.succeeded(t, "disturbed", "x", 5*time.Minute)
+	if len(got) != trials {
+		t.Errorf("%d trials exist, want %d", len(got), trials)
+	}
+	for _, trial := range got {
+		i := index(t, &trial)
+		if o := outcome(&trial); o != want[i] {
+			t.Errorf("trial %s is %s, in an undisturbed run %s", i, o, want[i])
+		}
+		delete(want, i)
+	}
+	if len(want) > 0 {
+		t.Errorf("these trials of an undisturbed run are missing: %v", want)
+	}
+	checkDiary(t, diary, trials)
 }
 
 // faults are those of the operators, their database and the parts of the
@@ -137,7 +130,7 @@ func (f *foreign) leader(t *testing.T) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// killLeader kills the operator that works. Its Pod is replaced, as that of a
+// killLeader kills the active operator. Its Pod is replaced, as that of a
 // machine that is gone.
 func (f *foreign) killLeader(t *testing.T) {
 	t.Helper()

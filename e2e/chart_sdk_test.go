@@ -14,7 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"diwan.dev/diwan/internal/node/image"
+	"diwan.dev/diwan/internal/platform/node/image"
 )
 
 // testSDKs calls every method of the unmodified SDKs in Pods of a user's, as in
@@ -32,13 +32,17 @@ func (f *foreign) testSDKs(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.bind(t, "sdk", "notebook", "edit", account)
-	for _, program := range []string{"katib_client", "training_client", "trainer_client", "optimizer_client"} {
-		t.Run(program, func(t *testing.T) {
-			if said := f.notebook(t, program); strings.Contains(said, "version info is not available") {
-				t.Errorf("the SDK does not find which Trainer there is:\n%s", said)
-			}
-		})
+	run := func(program string) func() {
+		return func() {
+			t.Run(program, func(t *testing.T) {
+				if said := f.notebook(t, program); strings.Contains(said, "version info is not available") {
+					t.Errorf("the SDK does not find which Trainer there is:\n%s", said)
+				}
+			})
+		}
 	}
+	sideBySide(run("katib_client"), run("training_client"), run("trainer_client"))
+	run("optimizer_client")() // whose trials are TrainJobs, too
 }
 
 // notebook runs one of the programs in testdata/python in a Pod, which reaches
@@ -57,7 +61,7 @@ func (f *foreign) notebook(t *testing.T, program string) (said string) {
 	if _, err := client.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 4*time.Minute, func() error {
+	eventually(t, 8*time.Minute, func() error {
 		pod, err := client.Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err

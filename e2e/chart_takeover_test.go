@@ -188,6 +188,7 @@ func (f *foreign) testTakeover(t *testing.T, install func()) {
 		fmt.Sprintf(trainingOperatorsReplica, "master", ", training.kubeflow.org/job-role: master") + fmt.Sprintf(trainingOperatorsReplica, "worker", "")
 	before := f.leave(t, strings.NewReplacer("DIARY", diary, "GO", proceed, "REPORTING", reporting, "REPORT", self).Replace(text))
 
+	f.follow(t, "takeover-services")
 	install()
 	if err := os.WriteFile(proceed, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -26,24 +26,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"diwan.dev/diwan/internal/node/image"
-	"diwan.dev/diwan/internal/processcluster"
+	"diwan.dev/diwan/internal/platform/node/image"
+	"diwan.dev/diwan/internal/testing/processcluster"
 	"diwan.dev/diwan/observation/observationtest/database"
 )
 
-// buildKube makes the parts of a cluster that is not Diwan's, and the other
-// programs of Diwan's image beside the binary, once.
-var buildKube = sync.OnceValues(func() (string, error) {
-	dir := filepath.Dir(binary)
-	path := filepath.Join(dir, "kube")
-	if err := processcluster.Build(context.Background(), path); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, root+"/cmd/diwan-collector", root+"/cmd/diwan-entry")
+// buildImage makes the other programs of Diwan's image, beside the binary, once.
+var buildImage = sync.OnceValue(func() error {
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Dir(binary), root+"/cmd/diwan-collector", root+"/cmd/diwan-entry")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("cannot build the programs of the image: %w\n%s", err, out)
+		return fmt.Errorf("cannot build the programs of the image: %w\n%s", err, out)
 	}
-	return path, nil
+	return nil
 })
 
 // imageOfDiwan is what the node takes for the image of the chart.
@@ -64,8 +58,7 @@ type foreign struct {
 // image "report" as a trial that reports by gRPC.
 func newForeign(t *testing.T) *foreign {
 	t.Helper()
-	program, err := buildKube()
-	if err != nil {
+	if err := buildImage(); err != nil {
 		t.Fatal(err)
 	}
 	self, err := os.Executable()
@@ -74,7 +67,6 @@ func newForeign(t *testing.T) *foreign {
 	}
 	f := &foreign{t: t, home: "kubeflow"}
 	f.cluster = processcluster.New(t, processcluster.Config{
-		Program: program,
 		Images: []image.Entry{
 			{Image: imageOfDiwan, Command: []string{binary}, Path: []string{filepath.Dir(binary)}},
 			{Image: "ghcr.io/kubeflow/training-v1/kubectl-delivery", Command: []string{binary, "deliver-kubectl"}},
@@ -111,7 +103,8 @@ func (f *foreign) clients(config *rest.Config) (kubernetes.Interface, dynamic.In
 func (f *foreign) install() {
 	f.t.Helper()
 	f.url = f.database()
-	f.follow(f.t, "install", "--wait", "--wait --timeout 3m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m --set gangSchedulerName=kubernetes")
+	f.follow(f.t, "install", "--wait", "--wait --timeout 3m --set leaderElection.leaseDuration=3s --set resources.requests.cpu=10m --set gangSchedulerName=kubernetes --set collector.registries={"+f.cluster.Gateway()+"}")
+	f.reachable(f.t)
 }
 
 // follow runs the commands below a mark in the page about clusters, with this
@@ -290,26 +283,39 @@ func TestChart(t *testing.T) {
 	f := newForeign(t)
 	f.install()
 	t.Run("refuses", f.testRefusals)
-	t.Run("collector", f.testCollector)
-	t.Run("images", f.testImages)
-	t.Run("tenancy", f.testTenancy)
-	t.Run("quota", f.testQuota)
+	sideBySide(
+		func() { t.Run("collector", f.testCollector) },
+		func() { t.Run("images", f.testImages) },
+		func() { t.Run("tenancy", f.testTenancy) },
+		func() { t.Run("quota", f.testQuota) },
+		func() { t.Run("MPI", f.testMPI) },
+	)
 	d := f.newDeath(t)
 	t.Run("machine dies", d.testDies)
-	t.Run("SDKs", f.testSDKs) // while it takes its time to be given up
-	t.Run("examples", f.testExamples)
-	t.Run("MPI", f.testMPI)
+	sideBySide( // while it takes its time to be given up
+		func() { t.Run("SDKs", f.testSDKs) },
+		func() { t.Run("examples", f.testExamples) },
+	)
 	t.Run("machine is dead", d.testDead)
 	t.Run("machine is back", d.testBack)
 	t.Run("metrics", f.testMetrics)
 	t.Run("certificate", f.testCertificate)
 	t.Run("permissions", f.testPermissions) // before an API server begins again, which knows no roles for a moment
 	t.Run("kills", f.testKills)
-	t.Run("training kills", f.testTrainingKills)
 	t.Run("upgrade", f.testUpgrade)
 	t.Run("uninstall", f.testUninstall)
 	t.Run("manifests", f.testManifests)
 	t.Run("elsewhere", f.testElsewhere)
+}
+
+// sideBySide runs parts of a test that do not disturb each other. They share the turn
+// of their test: parallel ones would wait until all other tests have had theirs.
+func sideBySide(parts ...func()) {
+	var all sync.WaitGroup
+	for _, part := range parts {
+		all.Go(part)
+	}
+	all.Wait()
 }
 
 // testPermissions wants the operators to have missed no permission so far.
@@ -321,6 +327,19 @@ func (f *foreign) testPermissions(t *testing.T) {
 	}
 }
 
+// reachable waits until the API server reaches the webhooks through their Service,
+// whose addresses follow the readiness of the Pods with some delay.
+func (f *foreign) reachable(t testing.TB) {
+	t.Helper()
+	eventually(t, time.Minute, func() error {
+		err := create(t.Context(), f.any, "default", strings.Replace(reporter("wrong", 1, 1, "/dev/null"), "algorithmName: random", "algorithmName: no-such", 1))
+		if apierrors.IsInternalError(err) {
+			return err
+		}
+		return nil
+	})
+}
+
 // testRefusals wants the API server to ask the webhooks.
 func (f *foreign) testRefusals(t *testing.T) {
 	text := strings.Replace(reporter("wrong", 1, 1, "/dev/null"), "algorithmName: random", "algorithmName: no-such", 1)
@@ -330,7 +349,7 @@ func (f *foreign) testRefusals(t *testing.T) {
 }
 
 // testCertificate damages the certificate of the webhooks: the operators make
-// another, and no experiment is refused meanwhile.
+// another, and no experiment is rejected meanwhile.
 func (f *foreign) testCertificate(t *testing.T) {
 	secrets := f.kube.CoreV1().Secrets("kubeflow")
 	before, err := secrets.Get(t.Context(), "diwan-webhooks", metav1.GetOptions{})

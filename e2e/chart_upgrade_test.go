@@ -15,13 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// trialsOfUpgraded are those of an experiment that goes on while Diwan is
-// upgraded, and then rolled back.
+// trialsOfUpgraded returns the trials of an experiment that continues while
+// Diwan is upgraded, and then rolled back.
 const trialsOfUpgraded = 60
 
 // testUpgrade upgrades to a next version, which has another image and another
 // definition of Experiments, and goes back, while an experiment runs: none of
-// its trials is lost or made twice, and nobody's experiment is refused.
+// its trials is lost or made twice, and nobody's experiment is rejected.
 func (f *foreign) testUpgrade(t *testing.T) {
 	f.namespace("upgraded")
 	diary := filepath.Join(t.TempDir(), "diary")

@@ -11,13 +11,17 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/testing/clustertest"
 )
 
 var (
@@ -37,6 +41,12 @@ func TestCluster(t *testing.T) {
 		part("services", testServices)
 		part("deployment", testDeployment)
 		part("elastic", testElastic)
+		part("use", testUse)
+		part("trials' use", testTrialsUse)
+		part("unserved", testUnserved)
+		part("interactive", testInteractive)
+		part("attach", testAttach)
+		part("debug", testDebug)
 	})
 }
 
@@ -114,34 +124,23 @@ spec:
 
 // testQuota wants quotas to hold Pods back.
 func testQuota(t *testing.T, s *server) {
-	s.apply(t, `
-apiVersion: v1
-kind: Namespace
-metadata: {name: poor}
----
-apiVersion: v1
-kind: ResourceQuota
-metadata: {name: one, namespace: poor}
-spec: {hard: {pods: "1"}}
-`)
-	pod := func(name string) *unstructured.Unstructured {
-		object, err := decode(fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata: {name: %s}
-spec: {restartPolicy: Never, containers: [{name: main, image: busybox, command: [sleep, "1000"]}]}
-`, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return object
+	kube, err := kubernetes.NewForConfig(s.config())
+	if err != nil {
+		t.Fatal(err)
 	}
-	client := s.client().Resource(pods).Namespace("poor")
-	eventually(t, time.Minute, func() error { // the quota counts first
-		_, err := client.Create(t.Context(), pod("first"), metav1.CreateOptions{})
+	poor := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "poor"}}
+	if _, err := kube.CoreV1().Namespaces().Create(t.Context(), poor, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Quota(t, kube, poor.Name, corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
+	create := func(name string) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", "1000"}}}
+		_, err := kube.CoreV1().Pods(poor.Name).Create(t.Context(), pod, metav1.CreateOptions{})
 		return err
-	})
-	if _, err := client.Create(t.Context(), pod("second"), metav1.CreateOptions{}); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
+	}
+	eventually(t, time.Minute, func() error { return create("first") }) // once the namespace has its service account
+	if err := create("second"); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota") {
 		t.Errorf("a second Pod got %v, want that the quota is exceeded", err)
 	}
 }
@@ -234,5 +233,75 @@ spec:
 	}
 	if stdout, stderr, code := s.diwan("kubectl", "delete", "deployment/two", "--cascade=foreground"); code != 0 {
 		t.Errorf("kubectl delete: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// testUse wants to see what Pods use, and a HorizontalPodAutoscaler to act on it.
+func testUse(t *testing.T, s *server) {
+	s.apply(t, `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: used}
+spec:
+  selector: {matchLabels: {app: used}}
+  template:
+    metadata: {labels: {app: used}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: busybox, command: [sh, -c, "while :; do sleep 0.01; done"], resources: {requests: {cpu: 1m}}}]
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: used}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: used}
+  maxReplicas: 2
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+`)
+	for _, want := range []struct{ what, label, text string }{{"pods", "-l=app=used", "used-"}, {"nodes", "--no-headers", "laptop"}} {
+		eventually(t, time.Minute, func() error {
+			stdout, stderr, code := s.diwan("kubectl", "top", want.what, want.label)
+			if code != 0 || !strings.Contains(stdout, want.text) || !strings.Contains(stdout, "Mi") {
+				return fmt.Errorf("kubectl top %s: exit code %d\n%s%s", want.what, code, stdout, stderr)
+			}
+			return nil
+		})
+	}
+	if stdout, stderr, code := s.diwan("kubectl", "wait", "deployment/used", "--for=jsonpath={.status.replicas}=2", "--timeout=2m"); code != 0 {
+		t.Errorf("the Deployment is not scaled: %s%s", stdout, stderr)
+	}
+	if stdout, stderr, code := s.diwan("kubectl", "delete", "hpa/used", "deployment/used", "--cascade=foreground"); code != 0 {
+		t.Errorf("kubectl delete: exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// testUnserved wants to be warned of what nothing here acts on.
+func testUnserved(t *testing.T, s *server) {
+	for kind, args := range map[string][]string{
+		"Service": {"service", "loadbalancer", "balanced", "--tcp=80"},
+		"Ingress": {"ingress", "entrance", "--default-backend=balanced:80"},
+	} {
+		_, stderr, code := s.diwan(append([]string{"kubectl", "create"}, args...)...)
+		if code != 0 || strings.Count(stderr, "Warning: "+kind) != 1 {
+			t.Errorf("kubectl create %s: exit code %d, %q; want a warning", args, code, stderr)
+		}
+	}
+	if _, stderr, code := s.diwan("kubectl", "delete", "service/balanced", "ingress/entrance"); code != 0 || strings.Contains(stderr, "Warning") {
+		t.Errorf("kubectl delete: exit code %d, %q", code, stderr)
+	}
+}
+
+// testTrialsUse wants a trial to tell what it used.
+func testTrialsUse(t *testing.T, s *server) {
+	used := shape{name: "used", trials: 1, parallel: 1, command: "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo loss=${trialParameters.x}"}
+	if err := used.create(s); err != nil {
+		t.Fatal(err)
+	}
+	s.ended("default", "used", time.Minute)
+	for _, trial := range s.trialsOf("used") {
+		text, _, _ := unstructured.NestedString(trial.Object, "status", "resourceUsage", "cpuTime")
+		if spent, err := time.ParseDuration(text); err != nil || spent <= 0 {
+			t.Errorf("the trial tells a processor time of %q: %v", text, trial.Object["status"])
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // TestTensorFlowEvents runs the example whose trials write event files, by a
@@ -54,7 +54,7 @@ func remainder(t *testing.T, trial *unstructured.Unstructured) float64 {
 	return 1 - 2*lr
 }
 
-// near tells whether a value that was observed is another but for rounding: that
+// near reports whether a value that was observed is another but for rounding: that
 // of single precision, and that of the programs, which subtract numbers near 1.
 func near(observed any, want float64) bool {
 	v, err := strconv.ParseFloat(fmt.Sprint(observed), 64)
@@ -96,7 +96,7 @@ func TestCollectorsSayWhatLacks(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	for kind, want := range map[string]string{
-		"TensorFlowEvent":  "there is no event file in /var/log/katib/tfevent",
+		"TensorFlowEvent":  "no event file in /var/log/katib/tfevent",
 		"PrometheusMetric": "connection refused",
 	} {
 		x := shape{

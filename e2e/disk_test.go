@@ -60,7 +60,7 @@ func fill(t *testing.T, path string) {
 }
 
 // TestFullDisk fills the disk while an experiment runs. The user is told, and
-// when there is space again, everything goes on, after a new start if need be.
+// when there is space again, everything continues, after a restart if needed.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dir := smallDisk(t, 400)

@@ -5,7 +5,6 @@ package e2e
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,16 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"diwan.dev/diwan/internal/testing/chance"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/observationtest/database"
 	"diwan.dev/diwan/observation/stores"
 )
 
-// soak has TestFaults disturb an experiment of 300 trials, with the database
-// away for a minute, and TestChart one of as many on a cluster whose parts are
-// processes of their own:
-//
-//	go test ./e2e -run 'Faults$|TestChart/kills' -soak -timeout 60m
+// soak has TestFaults disturb an experiment of 300 trials, with the database away for
+// a minute, TestTrainingFaults 100 training jobs, and TestChart as many of both on a
+// cluster whose parts are processes of their own: see make soak.
 var soak = flag.Bool("soak", false, "disturb long experiments")
 
 // fault is something that goes wrong for a while.
@@ -110,9 +108,7 @@ func (s *server) faults(db *database.Server) []fault {
 // disturb has n faults happen at random moments, each at least once.
 func disturb(t *testing.T, faults []fault, n int, longest time.Duration) {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("the faults come from seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := chance.New(t)
 	for i := range n {
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
 		f, away := faults[i%len(faults)], time.Duration(random.Int64N(int64(2*time.Second)))

@@ -106,7 +106,8 @@ func (s *server) trainsFunction(t *testing.T, runtime, bin, variable string) {
 
 var goesOn = regexp.MustCompile(`rank 0 of (\d) goes on at epoch (\d+), step \d+, time=([\d.]+)`)
 
-// staysElastic has the example of Horovod lose a worker and get more. It goes on from the last commit each time.
+// staysElastic makes the Horovod example lose a worker and get more. It continues from the last commit each
+// time.
 func (s *server) staysElastic(t *testing.T) {
 	const launcher = "horovod-digits-launcher-*/mpi-launcher"
 	s.apply(t, strings.Replace(read(t, root+"/examples/training/horovod-elastic.yaml"), "- --pause=0.1", "- --pause=0.1\n                - --epochs=150", 1))

@@ -14,8 +14,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/testing/chance"
 )
 
 // hostileManifests is how many bad manifests the platform is given: those
@@ -155,8 +157,7 @@ func TestHostileManifests(t *testing.T) {
 				}
 			})
 		}
-		seed := rand.Uint64()
-		t.Logf("random manifests come from seed %d", seed)
+		seed := chance.Seed(t)
 		for i := number; i < hostileManifests; i++ {
 			part(fmt.Sprintf("random %d of seed %d", i, seed), func(t *testing.T, s *server) {
 				random := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -179,7 +180,7 @@ func TestHostileManifests(t *testing.T) {
 	}
 }
 
-// needLimits skips a test of limits, which without control groups are none.
+// needLimits skips a test of limits, which without cgroups are none.
 func needLimits(t testing.TB) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -303,9 +304,14 @@ func mutate(t *testing.T, random *rand.Rand, manifest string) string {
 	return string(text)
 }
 
+// nastyValue is a copy: one that is put into itself would have no end.
+func nastyValue(random *rand.Rand) any {
+	return runtime.DeepCopyJSONValue(nasty[random.IntN(len(nasty))])
+}
+
 func mutateValue(random *rand.Rand, value any, depth int) any {
 	if depth > 0 && random.IntN(6) == 0 {
-		return nasty[random.IntN(len(nasty))]
+		return nastyValue(random)
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -314,7 +320,7 @@ func mutateValue(random *rand.Rand, value any, depth int) any {
 			keys = append(keys, key)
 		}
 		if len(keys) == 0 {
-			return nasty[random.IntN(len(nasty))]
+			return nastyValue(random)
 		}
 		// Sorted, so that a seed repeats.
 		slices.Sort(keys)
@@ -327,12 +333,12 @@ func mutateValue(random *rand.Rand, value any, depth int) any {
 		return v
 	case []any:
 		if len(v) == 0 {
-			return nasty[random.IntN(len(nasty))]
+			return nastyValue(random)
 		}
 		i := random.IntN(len(v))
 		v[i] = mutateValue(random, v[i], depth+1)
 		return v
 	default:
-		return nasty[random.IntN(len(nasty))]
+		return nastyValue(random)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // TestMPI runs MPIJobs of v2beta1, and a TrainJob on a runtime of MPI, by the
@@ -67,7 +67,7 @@ func isPi(t *testing.T, log string, hosts ...string) {
 	}
 }
 
-// estimatesPi runs the MPI operator's example, and looks at what is there then.
+// estimatesPi runs the MPI operator's example, and checks the result.
 func (s *server) estimatesPi(t *testing.T) {
 	if stdout, stderr, code := s.diwan("run", abs(t, "testdata/mpi/pi.yaml")); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
@@ -191,7 +191,7 @@ func (s *server) restsAndFails(t *testing.T) {
 		t.Errorf("a job of v1 names the implementation %q", got)
 	}
 	_, stderr, code := s.diwan("kubectl", "patch", "mpijobs.v2beta1.kubeflow.org/earlier", "--type=merge", "-p", `{"spec":{"slotsPerWorker":2}}`)
-	if code == 0 || !strings.Contains(stderr, "this MPIJob is one of v1, not of v2beta1") {
+	if code == 0 || !strings.Contains(stderr, "this MPIJob has version v1, not v2beta1") {
 		t.Errorf("a job of v1 changed as one of v2beta1 gives %q", stderr)
 	}
 	s.kubectl(t, "delete", "mpijobs.v2beta1.kubeflow.org/resting", "mpijobs.v1.kubeflow.org/earlier", "--timeout=60s")

@@ -175,7 +175,7 @@ func (e engine) finish(ctx context.Context, c dynamic.Interface, run *unstructur
 	return err
 }
 
-// definition is that of a kind without a schema.
+// definition is the CRD of a kind without a schema.
 func definition(group, version, kind string) string {
 	plural := strings.ToLower(kind) + "s"
 	return fmt.Sprintf(`---

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // pushing is a trial that reports by Katib's SDK, the address of the DB manager

@@ -39,7 +39,7 @@ func TestKubeflowSDK(t *testing.T) {
 	s.python(t, python, "optimizer_client.py")
 }
 
-// misleading tells whether the SDKs take this machine for the inside of a Pod, though it is none.
+// misleading reports whether the SDKs take this machine for the inside of a Pod, though it is none.
 func misleading() bool {
 	_, err := os.Stat(podMark)
 	_, account := os.Stat(podMark + "/serviceaccount/namespace")

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// documents are the pages whose commands are tried, in the order in which a user reads them.
+// documents are the pages whose commands are run, in the order in which a user reads them.
 var documents = []string{"README.md", "docs/quickstart.md", "docs/running-on-your-laptop.md"}
 
 // untried are the commands of the documents that are not run, and why.
@@ -25,6 +25,8 @@ var untried = map[string]string{
 	"pip install kubeflow-katib":                                         "it is installed there",
 	"diwan run --context my-cluster examples/quickstart/experiment.yaml": "it needs a cluster, and an image on it",
 	"bin/diwan run --context my-cluster my-experiment.yaml":              "it needs a cluster; the command line's own tests have one",
+	"diwan kubectl run -it --rm shell --image=busybox":                   "it needs a terminal; TestCluster/interactive has one",
+	"diwan kubectl debug -it POD --image=busybox --target=main":          "it needs a terminal; TestCluster/debug has one",
 }
 
 // makeRun is what `make run` does with the binary that it has built.

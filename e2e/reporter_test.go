@@ -21,7 +21,7 @@ import (
 const reporting = "DIWAN_E2E_REPORT"
 
 // report writes into a diary that it begins, reports NAME=VALUE arguments as
-// metrics, and writes that it ends. As a client should, it tries again while
+// metrics, and writes that it ends. As a client should, it retries while
 // nobody answers, and first looks whether an earlier try was heard.
 func report(arguments []string) int {
 	diary, metrics := arguments[0], arguments[1:]

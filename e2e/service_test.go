@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"diwan.dev/diwan/internal/freeport"
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/testing/freeport"
 )
 
 // TestAlgorithmService runs the example of an algorithm service in Python, as

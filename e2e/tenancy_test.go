@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"diwan.dev/diwan/api/manager/v1beta1"
+	"diwan.dev/diwan/internal/testing/clustertest"
 )
 
 // tenant is a user with a client certificate of their own.
@@ -109,17 +110,13 @@ func (f *foreign) testTenancy(t *testing.T) {
 		})
 	}
 	f.testTenantMetrics(t, red[0].GetName(), blue[0].GetName())
+	f.testReferences(t, editor, admin)
 }
 
 // testQuota wants a quota to hold trials back, and none of them to fail of it.
 func (f *foreign) testQuota(t *testing.T) {
 	f.namespace("poor")
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: corev1.ResourceQuotaSpec{
-		Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
-	}}
-	if _, err := f.kube.CoreV1().ResourceQuotas("poor").Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	clustertest.Quota(t, f.kube, "poor", corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")})
 	if err := create(t.Context(), f.any, "poor", reporter("x", 3, 3, "/dev/null")); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+
+	"diwan.dev/diwan/internal/testing/chance"
 )
 
 // faulty is the namespace of the jobs that are disturbed.
@@ -37,9 +39,7 @@ type ordeal struct {
 // newOrdeal draws n jobs.
 func newOrdeal(t testing.TB, n int, client func() dynamic.Interface) *ordeal {
 	t.Helper()
-	seed := rand.Uint64()
-	t.Logf("jobs and faults come from seed %d", seed)
-	o := &ordeal{t: t, client: client, random: rand.New(rand.NewPCG(seed, 0))}
+	o := &ordeal{t: t, client: client, random: chance.New(t)}
 	for i := range n {
 		o.drawn = append(o.drawn, newFaultyJob(i, o.random, t.TempDir()))
 	}
@@ -314,8 +314,9 @@ func (o *ordeal) counted(j *faultyJob, object *unstructured.Unstructured) error 
 	if j.want == "" || j.endsLate {
 		return nil // what counted is gone
 	}
-	// A Pod that was deleted may have begun and be gone before anyone looked.
-	if least, most := lead-1-disturbed, lead-1+j.deleted; counted < least || counted > most {
+	// A Pod that was deleted may have begun and be gone before anyone looked. One that a
+	// suspension ends may have restarted its container in the moment before.
+	if least, most := lead-1-disturbed-j.rested, lead-1+j.deleted; counted < least || counted > most {
 		return fmt.Errorf("%d retries are counted, want %d to %d", counted, least, most)
 	}
 	return nil

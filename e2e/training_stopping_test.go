@@ -74,9 +74,9 @@ func (p parallelTrial) name() string {
 	return strings.ToLower(path.Base(strings.ReplaceAll(p.kind, " ", "-"))) // v1-tfjob
 }
 
-// manifest is an experiment of two trials, of which the second is to be stopped.
-// Each of their Pods has a child that does not want to end, and all but the first
-// print what would stop any trial.
+// manifest is an experiment with two trials, the second of which is to be
+// stopped. Each of their Pods has a child that does not want to end, and all but
+// the first print what would stop any trial.
 func (p parallelTrial) manifest() string {
 	api, kind, _ := strings.Cut(p.kind, " ")
 	spec := placeholder.ReplaceAllStringFunc(p.spec, func(found string) string {

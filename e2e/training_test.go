@@ -14,7 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // TestTrainingJobs trains on real data on several processes that find each other
@@ -41,6 +41,7 @@ func TestTrainingJobs(t *testing.T) {
 			{"pytorchjob.yaml", "pytorch-digits-master-0", 0.93},
 			{"tfjob.yaml", "tf-digits-worker-0", 0.93},
 			{"tfjob-parameter-server.yaml", "tf-served-chief-0", 0.85}, // asynchronous: it is never twice the same
+			{"mxjob.yaml", "mx-digits-worker-1", 0.9},
 		} {
 			part(job.file, func(t *testing.T, s *server) {
 				needsProgram(t, job.file)
@@ -123,7 +124,7 @@ func (s *server) trains(t *testing.T, file, pod string, least float64) {
 	if stdout, stderr, code := s.diwan("run", abs(t, root+"/examples/training/"+file)); code != 0 {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	if got := accuracy(t, s.kubectl(t, "logs", pod)); got < least {
+	if got := accuracy(t, s.gives(t, "logs", pod)); got < least {
 		t.Errorf("%s came to an accuracy of %v, want %v", file, got, least)
 	}
 }

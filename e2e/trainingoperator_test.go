@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // TestTrainingOperatorExamples gives the training operator's examples to the

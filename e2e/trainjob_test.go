@@ -3,23 +3,26 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 )
 
 // TestTrainJobs runs the examples with TrainJobs: a training on two nodes, a
-// search over such trainings, and one whose data are fetched first.
+// search over such trainings, both as their pages show it, and one whose data
+// are fetched first.
 func TestTrainJobs(t *testing.T) {
 	t.Parallel()
-	python := environment(t, "xgboost.txt")
-	s := newServer(t)
-	s.mapped(t, "ghcr.io/kubeflow/trainer/xgboost-runtime", "--path", filepath.Dir(python))
+	s := newServerOn(t, homeWithEnvironments(t))
+	r := newReader(t)
+	r.env = append(r.env, "DIWAN_HOME="+s.home)
 	run := func(file string) {
 		t.Helper()
 		if out, stderr, code := s.diwan("run", file); code != 0 {
@@ -27,7 +30,7 @@ func TestTrainJobs(t *testing.T) {
 		}
 	}
 
-	run(abs(t, "../examples/trainjob/trainjob.yaml"))
+	follow(r, "examples/trainjob/README.md")
 	log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=digits")
 	if got := accuracy(t, log); got < 0.93 {
 		t.Errorf("the accuracy is %v:\n%s", got, log)
@@ -50,7 +53,12 @@ func TestTrainJobs(t *testing.T) {
 		}
 	})
 
-	run(abs(t, "../examples/optimizationjob/optimizationjob.yaml"))
+	run(abs(t, "../examples/jobset/jobset.yaml"))
+	if log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=seeds"); strings.Count(log, "epoch 3 ") != 3 {
+		t.Errorf("three trainings printed:\n%s", log)
+	}
+
+	follow(r, "examples/optimizationjob/README.md")
 	var search struct {
 		Status struct {
 			Result struct {
@@ -82,6 +90,41 @@ func TestTrainJobs(t *testing.T) {
 	run(file)
 	if log := s.kubectl(t, "logs", "-l", "jobset.sigs.k8s.io/jobset-name=fetched,jobset.sigs.k8s.io/replicatedjob-name=node"); !strings.Contains(log, "1797 lines of data") {
 		t.Errorf("the log is:\n%s", log)
+	}
+}
+
+// homeWithEnvironments is a new home whose Python environments are kept in the
+// user's cache, as those of other tests are.
+func homeWithEnvironments(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, environments := t.TempDir(), filepath.Join(cache, "diwan", "e2e", "environments")
+	for _, err := range []error{os.MkdirAll(environments, 0o755), os.Symlink(environments, filepath.Join(home, "environments"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+// follow tries the commands of a page that has Python packages installed. Where
+// they cannot be, the test is skipped, unless CI is set.
+func follow(r *reader, document string) {
+	r.t.Helper()
+	for _, command := range commandsOf(r.t, document) {
+		ctx, cancel := context.WithTimeout(r.t.Context(), 5*time.Minute)
+		out, err := r.command(ctx, command).CombinedOutput()
+		cancel()
+		switch {
+		case err == nil:
+		case strings.Contains(string(out), "cannot build its Python environment") && os.Getenv("CI") == "":
+			r.t.Skipf("%s: %s: what it needs cannot be installed\n%s", document, command, out)
+		default:
+			r.t.Fatalf("%s: %s: %v\n%s", document, command, err, out)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // upstream has the end-to-end tests of Kubeflow's own projects run against the

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"diwan.dev/diwan/internal/node/rootless/rootlesstest"
+	"diwan.dev/diwan/internal/platform/node/rootless/rootlesstest"
 )
 
 // TestOrdinaryUser runs the cluster as a user without any rights: Pods have
@@ -72,9 +72,9 @@ func (s *server) hasSurroundings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "surroundings.yaml")
+	file := filepath.Join(s.home, "surroundings.yaml") // where the user may read it
 	text := strings.ReplaceAll(string(manifest), "OUTSIDE", strconv.Itoa(outside.Listener.Addr().(*net.TCPAddr).Port))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s.gives(t, "kubectl", "apply", "-f", file)

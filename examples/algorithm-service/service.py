@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search algorithm of one's own, as a Katib algorithm service.
+"""A custom search algorithm as a Katib algorithm service.
 
 It halves the distance to the best trial: the first points are random, and each
-later one lies between the best so far and a random point, ever nearer.
+later one lies between the best so far and a random point, closer each time.
 
     pip install kubeflow-katib grpcio
     python service.py 127.0.0.1:7000
@@ -30,7 +30,7 @@ class Halving(services.SuggestionServicer):
         begun = request.total_request_number - request.current_request_number
         reply = api.GetSuggestionsReply()
         for i in range(request.current_request_number):
-            # The same request has the same answer: nothing is kept here.
+            # Stateless: the same request gets the same answer.
             chance = random.Random(f"{request.experiment.name} {begun + i}")
             suggestion = reply.parameter_assignments.add()
             for parameter in spec.parameter_specs.parameters:
@@ -43,7 +43,7 @@ class Halving(services.SuggestionServicer):
 
 
 def best_trial(objective, trials):
-    """The parameters of the best trial that has ended, by name."""
+    """The parameters of the best finished trial, by name."""
     best, score = None, None
     sign = -1 if objective.type == api.MAXIMIZE else 1
     for trial in trials:

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"diwan.dev/diwan/api/kubeflow/v1beta1"
-	"diwan.dev/diwan/internal/searchspace"
+	"diwan.dev/diwan/internal/tuning/searchspace"
 )
 
 // genotype is the form of the metric, which darts.yaml filters by.

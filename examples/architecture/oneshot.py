@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Search for the cell of a small convolutional network that reads handwritten digits, in one run.
+"""Search for the cell of a small convolutional network that recognizes handwritten digits, in one run.
 
-This is DARTS (Liu, Simonyan and Yang, "DARTS: differentiable architecture search", 2019), of first
-order: every edge of a cell computes all operations at once and mixes them by a softmax of its alphas.
-The weights learn from one half of the data, the alphas from the other; at the end each node keeps its
+This is first-order DARTS (Liu, Simonyan and Yang, "DARTS: differentiable architecture search", 2019):
+every edge of a cell computes all operations at once and mixes them by a softmax of its alphas.
+The weights train on one half of the data, the alphas on the other; at the end each node keeps its
 two best edges, each with its best operation. Images have one channel, and cells do not reduce them.
 
-Everything here is plain Python 3.9 or newer. The three options are what Katib's darts gives a trial.
+Everything here is plain Python 3.9 or newer. The three options are those that Katib's darts passes to a trial.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def dot(a, b):
 
 
 def neighbours(distance):
-    """For each of the 9 cells around a pixel: where it is for all pixels; PIXELS is the border."""
+    """For each of the 9 positions around a pixel: its index for all pixels; PIXELS is the border."""
     def at(row, column):
         return row * SIDE + column if 0 <= row < SIDE and 0 <= column < SIDE else PIXELS
 
@@ -44,7 +44,7 @@ def around(x, distance):
 
 
 def filtered(x, kernel, distance):
-    """The image under a kernel of 3x3, and the images that it weights."""
+    """The image under a 3x3 kernel, and the shifted images that it weights."""
     parts = around(x, distance)
     return [dot(kernel, values) for values in zip(*parts)], parts
 
@@ -88,7 +88,7 @@ def maximum(x):
 
 
 def operation(name, rng):
-    """What computes an operation of the search space: from an image another, and the way back."""
+    """The function for an operation of the search space: from one image to another, and its backward pass."""
     if name == "none":
         return lambda x: ([0.0] * PIXELS, lambda gradient: [0.0] * PIXELS)
     if name == "skip_connection":
@@ -105,7 +105,7 @@ def operation(name, rng):
 
 
 class Weights:
-    """Numbers that learn, and the gradient of the loss by them."""
+    """Trainable numbers, and the gradient of the loss with respect to them."""
 
     def __init__(self, values):
         self.values, self.gradient = values, [0.0] * len(values)
@@ -116,7 +116,7 @@ class Weights:
 
 
 class Edge:
-    """All operations at once, mixed by a softmax of alphas that all cells share."""
+    """All operations at once, mixed by a softmax of alphas shared by all cells."""
 
     def __init__(self, names, alphas, rng):
         self.operations, self.alphas = [operation(name, rng) for name in names], alphas
@@ -150,7 +150,7 @@ class Network:
         return kernels + self.classes
 
     def forward(self, image):
-        """The logits, and the way back from the gradient by them."""
+        """The logits, and the backward pass from their gradient."""
         cells = [image, image]
         tapes = []
         for cell in self.cells:
@@ -201,7 +201,7 @@ def softmax(values):
 
 
 def learn(network, batch):
-    """Add the gradients of the mean loss of a batch; return it and how many digits were read right."""
+    """Add the gradients of the mean loss of a batch; return the loss and the number of correct digits."""
     loss = right = 0
     for pixels, digit in batch:
         logits, back = network.forward(pixels)
@@ -213,7 +213,7 @@ def learn(network, batch):
 
 
 def descend(weights, rate, momentum, decay, clip):
-    """A step of gradient descent with momentum, decay and a bound on the gradient's norm."""
+    """A step of gradient descent with momentum, weight decay and gradient clipping."""
     norm = math.sqrt(sum(dot(w.gradient, w.gradient) for w in weights))
     scale = min(1, clip / norm) if clip and norm > 0 else 1
     for w in weights:
@@ -222,7 +222,7 @@ def descend(weights, rate, momentum, decay, clip):
 
 
 def adam(weights, rate, decay, step):
-    """A step of Adam with the moments of DARTS."""
+    """A step of Adam with the betas of DARTS."""
     early, late = 1 - 0.5 ** step, 1 - 0.999 ** step
     for w in weights:
         gradient = [g + decay * x for g, x in zip(w.gradient, w.values)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fits a curve to measured points, with trials that this program runs itself.
+"""Fits a curve to measured points, running the trials itself.
 
-Start it as often as you like, at the same time, and kill any of them:
+Start as many instances as you like, and kill any of them:
 
     diwan up &
     for i in 1 2 3 4; do python3 examples/ask-and-tell/tune.py & done
@@ -19,7 +19,7 @@ SPEC = {
     "objective": {
         "type": "minimize",
         "objectiveMetricName": "error",
-        "metricStrategies": [{"name": "error", "value": "latest"}],  # not that of the first points
+        "metricStrategies": [{"name": "error", "value": "latest"}],  # not the best: early errors cover only the first points
     },
     "algorithm": {"algorithmName": "tpe", "algorithmSettings": [{"name": "random_state", "value": "1"}]},
     "maxTrialCount": 60,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns the least of a parabola, and writes how it goes for TensorBoard."""
+"""Minimizes a parabola, and writes its progress for TensorBoard."""
 
 import argparse
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Learns the least of a parabola, and serves how it goes on port 8080.
+"""Minimizes a parabola, and serves its progress on port 8080.
 
-Diwan reads the page some times a second while the program runs. So the program
-serves nothing before it has a first value, and a moment longer than it learns.
+Diwan scrapes the page several times a second while the program runs. So the program
+starts serving when it has a first value, and keeps serving for a moment after training.
 """
 
 import argparse
@@ -12,11 +12,11 @@ import threading
 import time
 
 PAGE = """\
-# HELP loss Distance from the least, in test and in training.
+# HELP loss Distance from the minimum, in test and in training.
 # TYPE loss gauge
 loss{{phase="test"}} {test}
 loss{{phase="train"}} {train}
-# HELP accuracy How near that is.
+# HELP accuracy Closeness to the minimum.
 # TYPE accuracy gauge
 accuracy {accuracy}
 """
@@ -47,7 +47,7 @@ args = parser.parse_args()
 
 x = 0.0
 show(x)
-# Where Pods share the machine's network, each has an address of its own.
+# If Pods share the machine's network, each has its own address.
 server = http.server.ThreadingHTTPServer((os.environ.get("POD_IP", ""), 8080), Metrics)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 for step in range(8):

@@ -21,8 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"diwan.dev/diwan/internal/elasticcmd"
-	"diwan.dev/diwan/internal/freeport"
+	"diwan.dev/diwan/internal/testing/freeport"
+	"diwan.dev/diwan/internal/training/elasticcmd"
 )
 
 // TestMain lets the test binary be the agent.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax regression on handwritten digits, by workers that come and go.
+"""Softmax regression on handwritten digits, with workers that come and go.
 
-Each worker runs this program below an agent:
+Each worker runs this program under an agent:
 
     diwan elastic agent --name w0 --founder w0 --gossip 127.0.0.1:7946 -- python3 train.py
 
-It needs nothing but Python. With the gradient it sums, for each sample, how often it has been used, so that at the
-end of each epoch it can say whether each was used once.
+It needs only Python. Along with the gradient it sums how often each sample has been used, so that at the
+end of each epoch it can tell whether each was used exactly once.
 """
 
 import argparse
@@ -28,10 +28,10 @@ WEIGHTS = DIGITS * (PIXELS + 1)
 
 
 class Model:
-    """A weight for each pixel and digit, and how often each sample has been used in this epoch."""
+    """A weight for each pixel and digit, and a use count for each sample in this epoch."""
 
     def __init__(self, samples: int, rate: float, seed):
-        draw = random.Random(seed)  # without a seed each worker draws its own: all begin with those of rank 0
+        draw = random.Random(seed)  # without a seed each worker draws its own weights: all start with those of rank 0
         self.weights = array("d", (draw.gauss(0, 0.01) for _ in range(WEIGHTS)))
         self.used = array("d", bytes(8 * samples))
         self.epoch, self.loss, self.rate = 0, 0.0, rate
@@ -45,7 +45,7 @@ class Model:
         self.weights, self.used = values[2:2 + WEIGHTS], values[2 + WEIGHTS:]
 
     def gradient(self, rows, samples) -> array:
-        """Summed over some samples: the gradient, then the loss, then the use of each sample."""
+        """Summed over some samples: the gradient, then the loss, then the use count of each sample."""
         total = array("d", bytes(8 * (WEIGHTS + 1 + len(self.used))))
         for sample in samples:
             pixels, digit = rows[sample]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small network on handwritten digits with PyTorch, by workers that come and go.
+"""A small network on handwritten digits with PyTorch, with workers that come and go.
 
     diwan elastic agent --name w0 --founder w0 --gossip 127.0.0.1:7946 -- python3 train_pytorch.py
 
-With the gradient it sums, for each picture, how often it has been used, so that at the end of each epoch it can
-say whether each was used once.
+Along with the gradient it sums how often each picture has been used, so that at the end of each epoch it can
+tell whether each was used exactly once.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command go-function tunes a Go function with package optimize alone, and shows how it
-// goes: no server, no cluster. Run it with `go run ./examples/go-function`.
+// Command go-function tunes a Go function with package optimize and shows its
+// progress: no server, no cluster. Run it with `go run ./examples/go-function`.
 package main
 
 import (

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tunes gradient descent with Katib's Python SDK.
 
-A trial is a call of train in a process of its own. What it prints as name=value
-is what it reports.
+A trial is a call of train in its own process. It reports metrics by printing
+name=value.
 """
 
 import time
@@ -15,7 +15,7 @@ def train(parameters):
     x, y, dx, dy = -1.0, 1.0, 0.0, 0.0
     for epoch in range(int(parameters["epochs"])):
         for _ in range(10):
-            slope_x = -2 * (1 - x) - 40 * x * (y - x * x)  # of Rosenbrock's valley
+            slope_x = -2 * (1 - x) - 40 * x * (y - x * x)  # the gradient of Rosenbrock's valley
             slope_y = 20 * (y - x * x)
             dx, dy = momentum * dx - rate * slope_x, momentum * dy - rate * slope_y
             x, y = max(-3, min(3, x + dx)), max(-3, min(3, y + dy))

@@ -77,7 +77,7 @@ func TestData(t *testing.T) {
 				highest = 9
 			}
 			if v, err := strconv.Atoi(cell); err != nil || v < 0 || v > highest {
-				t.Fatalf("row %d, cell %d is %q, want a whole number from 0 to %d", i+1, j+1, cell, highest)
+				t.Fatalf("row %d, cell %d is %q, want an integer from 0 to %d", i+1, j+1, cell, highest)
 			}
 		}
 	}

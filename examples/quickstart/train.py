@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small neural network to read handwritten digits.
+"""Train a small neural network to recognize handwritten digits.
 
-The network has one hidden layer of rectified linear units and a softmax output. It learns by
+The network has one hidden layer of rectified linear units and a softmax output, and is trained by
 stochastic gradient descent with momentum. Everything here is plain Python 3.9 or newer, so
-nothing has to be installed; digits.csv lies beside this file.
+nothing has to be installed; digits.csv is next to this file.
 
 Every epoch prints one line, which is all that a tuner needs to know about a program:
 
@@ -36,7 +36,7 @@ def load(path):
 
 
 class Layer:
-    """A fully connected layer: one row of weights, one of gradients and one of velocities a unit."""
+    """A fully connected layer: one row each of weights, gradients and velocities per unit."""
 
     def __init__(self, inputs, units, rng):
         scale = math.sqrt(2 / inputs)
@@ -51,7 +51,7 @@ class Layer:
         return [dot(row, x) for row in self.weights]
 
     def collect(self, x, errors):
-        """Add one sample's gradient: the error of each unit times its inputs."""
+        """Add one sample's gradient: each unit's error times its inputs."""
         for unit, error in enumerate(errors):
             if not error:
                 continue
@@ -106,7 +106,7 @@ class Network:
         self.hidden.step(lr, momentum, len(batch))
 
     def evaluate(self, samples):
-        """The mean cross entropy and the share of digits that are read right."""
+        """The mean cross entropy and the accuracy."""
         loss, right = 0.0, 0
         for x, label in samples:
             _, probabilities = self.forward(x)

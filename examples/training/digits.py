@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handwritten digits, 1,797 pictures of 64 pixels, in the parts of several processes."""
+"""Handwritten digits, 1,797 pictures of 64 pixels, sharded over several processes."""
 
 import os
 
@@ -9,7 +9,7 @@ DATA = os.environ.get("DIGITS", os.path.join(os.path.dirname(os.path.abspath(__f
 
 
 def load():
-    """Pixels from 0 to 1 and labels, first for training and then, every fifth row, for a test."""
+    """Pixels from 0 to 1 and labels: the training set, then the test set, which is every fifth row."""
     rows = numpy.loadtxt(DATA, delimiter=",")
     test = numpy.arange(len(rows)) % 5 == 0
     pixels, labels = rows[:, :-1] / 16, rows[:, -1].astype(int)
@@ -17,5 +17,5 @@ def load():
 
 
 def shard(rank, world, *arrays):
-    """The rows of each array that belong to one of world processes."""
+    """One process's shard of each array, out of world processes."""
     return [array[rank::world] for array in arrays]

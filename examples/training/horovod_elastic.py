@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a softmax classifier on digits with Horovod, on as many workers as there are at any time.
+"""Train a softmax classifier on digits with Horovod, on a changing number of workers.
 
-A worker that survives goes on from the last commit; one that comes takes the state over from rank 0.
+A surviving worker continues from the last commit; a new one gets the state from rank 0.
 """
 
 import argparse

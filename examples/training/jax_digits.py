@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a softmax classifier on digits with JAX, each process with its part of the rows.
+"""Train a softmax classifier on digits with JAX, each process with its shard of the rows.
 
 COORDINATOR_ADDRESS, COORDINATOR_PORT, NUM_PROCESSES and PROCESS_ID are set in a JAXJob. Gradients
-are averaged over all processes in every step, so that all hold the same weights.
+are averaged over all processes in every step, so all have the same weights.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a softmax classifier on digits under mpirun, each process with its part of the rows.
+"""Train a softmax classifier on digits under mpirun, each process with its shard of the rows.
 
 Gradients are summed over all processes by an all-reduce in every step.
 """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on digits with PyTorch's DistributedDataParallel, each process with its part of the rows.
+"""Train a small network on digits with PyTorch's DistributedDataParallel, each process with its shard of the rows.
 
 MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK are set in a PyTorchJob, and by torchrun. Gradients are
-averaged over all processes in every step, so that all hold the same weights.
+averaged over all processes in every step, so all have the same weights.
 """
 
 import argparse

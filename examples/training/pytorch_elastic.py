@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on digits with PyTorch on as many workers as there are.
+"""Train a small network on digits with PyTorch on a changing number of workers.
 
-torchrun starts the program again in every worker when one comes or goes; it goes on from the checkpoint that
-rank 0 writes after each epoch. A batch is that of all workers together, so that a step does the same to the
-model however many there are.
+torchrun restarts the program in every worker when one joins or leaves; it resumes from the checkpoint that
+rank 0 writes after each epoch. A batch is shared by all workers, so a step updates the
+model identically whatever their number.
 """
 
 import argparse
@@ -45,7 +45,7 @@ for epoch in range(first, args.epochs):
         mine = batch[rank::world]
         loss = nn.functional.cross_entropy(model(pixels[mine].float()), labels[mine], reduction="sum")
         optimizer.zero_grad()
-        (loss * world / len(batch)).backward()  # summed over all workers, of which the mean is taken
+        (loss * world / len(batch)).backward()  # DistributedDataParallel averages over the workers
         optimizer.step()
     if rank == 0:
         torch.save((epoch + 1, network.state_dict(), optimizer.state_dict()), args.checkpoint + ".new")

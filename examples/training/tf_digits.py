@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train a small network on digits with TensorFlow, in step or by parameter servers.
+"""Train a small network on digits with TensorFlow, synchronously or with parameter servers.
 
-TF_CONFIG, which is set in a TFJob, tells who takes part. Where there are parameter servers, they hold the
-weights, workers compute gradients when the chief tells them, and the chief alone knows of the program's end.
+TF_CONFIG, which is set in a TFJob, lists the cluster. Parameter servers, if any, hold the
+weights, workers compute gradients when the chief tells them to, and only the chief knows when training ends.
 Without them, workers have the same weights and average their gradients in every step.
 """
 
@@ -38,7 +38,7 @@ def network():
 
 
 def batches(context):
-    """Rows in another order for each reader, without end; those who train in step read each their part."""
+    """Rows in a different order for each reader, endlessly; in synchronous training each reads its shard."""
     rows = tf.data.Dataset.from_tensor_slices((pixels.astype("float32"), labels))
     if not served:
         rows = rows.shard(context.num_input_pipelines, context.input_pipeline_id)
@@ -49,7 +49,7 @@ with strategy.scope():
     tf.keras.utils.set_random_seed(1)
     model = network()
     model.compile(
-        # Without a step that all take together, gradients are of older weights: momentum would overshoot.
+        # Asynchronous gradients are computed from older weights: momentum would overshoot.
         optimizer=tf.keras.optimizers.SGD(args.lr, momentum=0 if served else 0.9),
         loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 workers = 1 if served else strategy.num_replicas_in_sync

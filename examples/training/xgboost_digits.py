@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train boosted trees on digits, each process with its part of the rows.
+"""Train boosted trees on digits, each process with its shard of the rows.
 
-The master, rank 0, runs XGBoost's tracker, at which all meet; MASTER_ADDR, MASTER_PORT, WORLD_SIZE
+The master, rank 0, runs XGBoost's tracker, where all meet; MASTER_ADDR, MASTER_PORT, WORLD_SIZE
 and RANK are set in an XGBoostJob. Trees are the same in every process, so any may report.
 """
 

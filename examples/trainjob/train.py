@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train trees to read handwritten digits, on several nodes that each see a part of the data.
+"""Train boosted trees to recognize handwritten digits, on several nodes that each see a shard of the data.
 
-The runtime xgboost-distributed tells each node in DMLC_* who it is and where the tracker listens,
-which runs on the first one. What is searched, if anything, is in KUBEFLOW_TRAINER_OPT_*.
+The runtime xgboost-distributed gives each node its rank and the address of the tracker, which
+runs on the first node, in DMLC_*. Searched parameters, if any, are in KUBEFLOW_TRAINER_OPT_*.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from xgboost.tracker import RabitTracker
 
 
 def searched(name, default):
-    """A parameter's value, as an OptimizationJob has chosen it."""
+    """A parameter's value, as chosen by an OptimizationJob."""
     return type(default)(os.environ.get("KUBEFLOW_TRAINER_OPT_" + name, default))
 
 

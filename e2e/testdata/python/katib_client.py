@@ -53,7 +53,7 @@ def tune():
         trial_active_deadline_seconds=100,
     )
     refused(Exception, client.tune, name="tuned", objective=objective, parameters={"lr": katib.search.double(0, 1)}, objective_metric_name="loss")
-    experiment = client.wait_for_experiment_condition("tuned", timeout=120, polling_interval=1)
+    experiment = client.wait_for_experiment_condition("tuned", timeout=180, polling_interval=1)
     assert experiment.status.trials_succeeded == 4 and experiment.status.completion_time
     assert client.is_experiment_created("tuned") and client.is_experiment_succeeded("tuned")
     assert not (client.is_experiment_running("tuned") or client.is_experiment_restarting("tuned") or client.is_experiment_failed("tuned"))
@@ -121,10 +121,10 @@ def budget():
     """An experiment that is given more trials, first while it runs and then when it has ended."""
     client.create_experiment(experiment({"name": "resumed"}, "echo loss=${trialParameters.x}; sleep 1",
                                         resume_policy="LongRunning", max_trial_count=2, parallel_trial_count=1))
-    client.wait_for_experiment_condition("resumed", expected_condition="Created", timeout=30, polling_interval=1)
-    client.wait_for_experiment_condition("resumed", expected_condition="Running", timeout=30, polling_interval=1)
+    client.wait_for_experiment_condition("resumed", expected_condition="Created", timeout=180, polling_interval=1)
+    client.wait_for_experiment_condition("resumed", expected_condition="Running", timeout=180, polling_interval=1)
     edit("resumed", max_trial_count=3, parallel_trial_count=3, max_failed_trial_count=2)
-    ended = client.wait_for_experiment_condition("resumed", timeout=60, polling_interval=1)
+    ended = client.wait_for_experiment_condition("resumed", timeout=180, polling_interval=1)
     assert (ended.status.trials_succeeded, ended.spec.parallel_trial_count, ended.spec.max_failed_trial_count) == (3, 3, 2)
     edit("resumed", max_trial_count=5)
     eventually(lambda: client.get_experiment("resumed").status.trials_succeeded == 5)
@@ -138,7 +138,7 @@ def failure():
     client.create_experiment(experiment({"generate_name": "broken-"}, "echo ${trialParameters.x}; exit 1",
                                         max_trial_count=3, parallel_trial_count=1, max_failed_trial_count=1))
     name = next(e.metadata.name for e in client.list_experiments() if e.metadata.name.startswith("broken-"))
-    refused(RuntimeError, client.wait_for_experiment_condition, name, timeout=60, polling_interval=1)
+    refused(RuntimeError, client.wait_for_experiment_condition, name, timeout=180, polling_interval=1)
     assert client.is_experiment_failed(name) and client.get_optimal_hyperparameters(name) is None
     refused(RuntimeError, client.create_experiment, experiment({"name": "UPPER"}, "echo ${trialParameters.x}"))
     client.delete_experiment(name)
@@ -165,7 +165,7 @@ def push(trial):
                 parameters={"x": katib.search.double(0, 1), "manager": "" if os.getuid() == 0 else manager},
                 objective_metric_name="loss", additional_metric_names=["step"], metrics_collector_config={"kind": "Push"},
                 max_trial_count=2, parallel_trial_count=2)
-    client.wait_for_experiment_condition("pushed", timeout=120, polling_interval=1)
+    client.wait_for_experiment_condition("pushed", timeout=180, polling_interval=1)
     for details in client.get_success_trial_details("pushed"):
         metrics = {m.name: m for m in details["metrics"]}
         x = float(details["parameter_assignments"][0].value)

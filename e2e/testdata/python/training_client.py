@@ -29,7 +29,7 @@ def from_function():
     tf = {"job_kind": constants.TFJOB_KIND}
     client.create_job(name="function", train_func=train, parameters={"epochs": 10}, num_workers=3, env_vars={"GREETING": "hello"}, **tf)
     seen = []
-    job = client.wait_for_job_conditions("function", wait_timeout=90, polling_interval=1, callback=seen.append, **tf)
+    job = client.wait_for_job_conditions("function", wait_timeout=180, polling_interval=1, callback=seen.append, **tf)
     assert seen and job.status.completion_time
     assert client.is_job_created("function", **tf) and client.is_job_succeeded("function", **tf)
     assert not (client.is_job_running("function", **tf) or client.is_job_restarting("function", **tf) or client.is_job_failed("function", **tf))
@@ -50,7 +50,7 @@ def from_function():
         print("rank", os.environ["PET_NNODES"])
 
     client.create_job(name="alone", train_func=alone)
-    client.wait_for_job_conditions("alone", wait_timeout=90, polling_interval=1)
+    client.wait_for_job_conditions("alone", wait_timeout=180, polling_interval=1)
     logs, events = client.get_job_logs("alone", verbose=True)
     # Where many jobs run at once, few events are written of each.
     assert "rank 1" in logs["alone-master-0"] and events.keys() & {"pytorchjob/alone", "pod/alone-master-0"}, (logs, events)
@@ -77,7 +77,7 @@ def of_each_kind():
             api_version=constants.API_VERSION, kind=kind, metadata=kubernetes.V1ObjectMeta(name=container),
             spec=spec(run_policy=models.KubeflowOrgV1RunPolicy(clean_pod_policy="None"), **{field: specs})))
     for kind, (container, *_, replicas) in kinds.items():
-        client.wait_for_job_conditions(container, job_kind=kind, wait_timeout=90, polling_interval=1)
+        client.wait_for_job_conditions(container, job_kind=kind, wait_timeout=180, polling_interval=1)
         assert [j.metadata.name for j in client.list_jobs(job_kind=kind) if j.metadata.name == container]
         assert client.get_job(container, job_kind=kind).status.replica_statuses
         assert len(client.get_job_pods(container)) == sum(replicas.values())
@@ -94,7 +94,7 @@ def changed_and_deleted():
     assert client.get_job_pods("waits") == []
     fresh.spec.run_policy.suspend = False
     client.update_job(fresh, "waits")
-    client.wait_for_job_conditions("waits", wait_timeout=60, polling_interval=1)
+    client.wait_for_job_conditions("waits", wait_timeout=180, polling_interval=1)
     fresh.metadata.name, fresh.spec.run_policy.managed_by = "other", "kueue.x-k8s.io/other-controller"
     refused(RuntimeError, client.create_job, fresh)
     client.delete_job("waits")
