@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
-	"diwan.dev/diwan/internal/hollow"
+	"diwan.dev/diwan/internal/testing/hollow"
 )
 
 // Hollow nodes, and how many Pods each takes.

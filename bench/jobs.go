@@ -50,12 +50,12 @@ func measureJobs(ctx context.Context) (string, error) {
 		requests = append(requests, []string{name, fmt.Sprintf("%.1f", counts[0][name]), fmt.Sprintf("%.1f", counts[1][name])})
 	}
 	text := fmt.Sprintf("%d PyTorchJobs of %d replicas, created at once by 16 clients, on %d hollow nodes.\n\n", jobs, jobReplicas, floorNodes) +
-		markdown.Table(rows) + "\n" + markdown.Table(requests) + "\nOf them one creates the job, and one for each Pod is the node's report that it runs.\n"
+		markdown.Table(rows) + "\n" + markdown.Table(requests) + "\nThis includes one to create the job, and one per Pod in which the node reports it running.\n"
 	parts, err := profiled(ctx, ways)
 	return text + parts, err
 }
 
-// profiled tells where the processor time of measurements went, by their profiles,
+// profiled tells where the CPU time of measurements went, by their profiles,
 // if such were taken.
 func profiled(ctx context.Context, names []string) (string, error) {
 	if settings.profile == "" {

@@ -79,7 +79,7 @@ type load struct {
 	trials  int
 	rows    [][]string
 	last    time.Time     // when the last row was told
-	lastCPU time.Duration // the processor time at that moment
+	lastCPU time.Duration // the CPU time at that moment
 	done    int64         // the trials that had ended then
 }
 

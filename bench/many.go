@@ -63,7 +63,7 @@ func measureMany(ctx context.Context) (string, error) {
 		i := (settings.experiments - 1) * share / 100
 		rows = append(rows, []string{fmt.Sprintf("%d %%", share), seconds(ends[i]), seconds(lives[i])})
 	}
-	return markdown.Table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of processor time a trial, %.0f MB in the end.\n",
+	return markdown.Table(rows) + fmt.Sprintf("\n%d experiments of %d trials each, created at once: %.1f ms of CPU time per trial, %.0f MB at the end.\n",
 		settings.experiments, manyTrials, (s.cpu()-before).Seconds()*1000/float64(settings.experiments*manyTrials), s.memory("VmRSS")), nil
 }
 

@@ -45,7 +45,7 @@ func (r request) String() string {
 func (s *server) readMetrics(ctx context.Context) (metrics, error) {
 	kube, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
-		return metrics{}, fmt.Errorf("cannot make a client: %w", err)
+		return metrics{}, fmt.Errorf("cannot create a client: %w", err)
 	}
 	text, err := kube.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {

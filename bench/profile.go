@@ -18,9 +18,9 @@ const processorProfile = 15 * time.Second
 
 // profiler takes Go's profiles of a server into a directory, of its memory and
 // then of its processor. The zero profiler takes none.
-type profiler struct{ dir, address string }
+type profiler struct{ dir, socket string }
 
-// newProfiler finds an address where a server can serve its profiles.
+// newProfiler finds a path where a server can serve its profiles.
 func newProfiler(dir string) (profiler, error) {
 	if dir == "" {
 		return profiler{}, nil
@@ -28,12 +28,8 @@ func newProfiler(dir string) (profiler, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return profiler{}, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return profiler{}, err
-	}
-	defer listener.Close()
-	return profiler{dir, listener.Addr().String()}, nil
+	socket, err := filepath.Abs(filepath.Join(dir, "socket"))
+	return profiler{dir, socket}, err
 }
 
 // arguments are those of `diwan up`.
@@ -41,7 +37,7 @@ func (p profiler) arguments() []string {
 	if p.dir == "" {
 		return nil
 	}
-	return []string{"--pprof", p.address}
+	return []string{"--pprof", p.socket}
 }
 
 // take writes NAME.heap, NAME.goroutines and NAME.cpu.
@@ -62,11 +58,14 @@ func (p profiler) take(ctx context.Context, name string) error {
 }
 
 func (p profiler) fetch(ctx context.Context, path, file string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/debug/pprof/"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://diwan/debug/pprof/"+path, nil)
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", p.socket)
+	}}}
+	resp, err := client.Do(req)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (s *server) memory(which string) float64 {
 	return 0
 }
 
-// cpu is the processor time that the server has used.
+// cpu is the CPU time that the server has used.
 func (s *server) cpu() time.Duration {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	_, rest, _ := strings.Cut(string(text), ") ")

@@ -20,11 +20,14 @@ var components = []struct {
 }{
 	{"garbage collection", []string{"runtime.gcBgMarkWorker", "runtime.gcAssistAlloc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.gcStart"}},
 	{"etcd", []string{"go.etcd.io/etcd/server", "go.etcd.io/bbolt", "go.etcd.io/raft"}},
-	{"kube-scheduler, gangs", []string{"k8s.io/kubernetes/pkg/scheduler", "diwan.dev/diwan/internal/gang"}},
-	{"Diwan's reconcilers", []string{"diwan.dev/diwan/internal/controller"}},
-	{"Diwan's webhooks, and the calls of them", []string{"diwan.dev/diwan/internal/admission", "controller-runtime/pkg/webhook", "admission/plugin/webhook"}},
+	{"kube-scheduler, gangs", []string{"k8s.io/kubernetes/pkg/scheduler", "diwan.dev/diwan/internal/scheduling/gang"}},
+	{"Diwan's reconcilers", []string{
+		"diwan/internal/tuning/experiment", "diwan/internal/tuning/suggestion", "diwan/internal/tuning/trial.", "diwan/internal/tuning/optimizationjob",
+		"diwan/internal/training/trainingjob", "diwan/internal/training/trainjob", "diwan/internal/training/jobset", "diwan/internal/platform/deadnode",
+	}},
+	{"Diwan's webhooks, and the calls of them", []string{"diwan.dev/diwan/internal/platform/admission", "diwan.dev/diwan/internal/tuning/admission", "diwan.dev/diwan/internal/training/admission", "controller-runtime/pkg/webhook", "admission/plugin/webhook"}},
 	{"Kubernetes' controllers", []string{"k8s.io/kubernetes/pkg/controller", "k8s.io/endpointslice"}},
-	{"the node", []string{"diwan.dev/diwan/internal/node"}},
+	{"the node", []string{"diwan.dev/diwan/internal/platform/node"}},
 	{"API server: watches", []string{"storage/cacher.(*Cacher)", "storage/cacher.(*cacheWatcher)", "storage/cacher.(*watchCache)", "handlers.(*WatchServer)", "storage/etcd3.(*watchChan)"}},
 	{"API server: custom resources", []string{"k8s.io/apiextensions-apiserver"}},
 	{"API server: managed fields", []string{"k8s.io/apimachinery/pkg/util/managedfields"}},

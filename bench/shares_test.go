@@ -14,7 +14,7 @@ import (
 func TestComponents(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ reason, stack, want string }{
-		"Own":     {"What a reconciler has others do is its own", "encoding/json.Marshal\ndiwan.dev/diwan/internal/controller/trainingjob.(*reconciler).act\nk8s.io/client-go/rest.(*Request).Do", "Diwan's reconcilers"},
+		"Own":     {"What a reconciler has others do is its own", "encoding/json.Marshal\ndiwan.dev/diwan/internal/training/trainingjob.(*reconciler).act\nk8s.io/client-go/rest.(*Request).Do", "Diwan's reconcilers"},
 		"Webhook": {"A call of a webhook is not the API server's", "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating.(*Plugin).Admit\nk8s.io/apiserver/pkg/endpoints/handlers.createHandler", "Diwan's webhooks, and the calls of them"},
 		"Garbage": {"Memory is collected for all", "runtime.scanobject\nruntime.gcAssistAlloc\ngo.etcd.io/etcd/server/v3/mvcc.(*store).Range", "garbage collection"},
 		"Other":   {"Some belongs to none", "runtime.findRunnable\nruntime.mcall", others},

@@ -46,11 +46,11 @@ func measureStart(ctx context.Context) (string, error) {
 	}
 	return markdown.Table([][]string{
 		{"what", "median", "worst", "bound"},
-		{"ready, on old data", seconds(median(warm)), seconds(slices.Max(warm)), "2 s"},
-		{"ready, on no data", seconds(median(cold)), seconds(slices.Max(cold)), "4 s"},
+		{"ready, on old data", seconds(median(warm)), seconds(slices.Max(warm)), "1.5 s"},
+		{"ready, on no data", seconds(median(cold)), seconds(slices.Max(cold)), "2.5 s"},
 		{"stop", seconds(median(stops)), seconds(slices.Max(stops)), ""},
-		{"memory at rest", fmt.Sprintf("%.0f MB", memory), "", "400 MB"},
-		{"one core at rest", fmt.Sprintf("%.1f %%", load), "", "5 %"},
+		{"memory at rest", fmt.Sprintf("%.0f MB", memory), "", "350 MB"},
+		{"one core at rest", fmt.Sprintf("%.1f %%", load), "", "3 %"},
 	}), nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"diwan.dev/diwan/internal/freeport"
+	"diwan.dev/diwan/internal/testing/freeport"
 )
 
 // fleet is the workers of one job, each a process group of its own.

@@ -60,12 +60,12 @@ func measureRecover(b *bench) (string, error) {
 		rows = append(rows, []string{w.text, seconds(o.killed), seconds(o.added), end, o.loss})
 		fmt.Println(strings.Join(rows[len(rows)-1], " | "))
 	}
-	return fmt.Sprintf(`A network on handwritten digits, 1797 samples in batches of 64, steps of 50 ms or more. Three workers; %d times one, by
-SIGKILL of it and its agent, goes and another comes, %v of work apart. Each entry: the longest time
+	return fmt.Sprintf(`A network on handwritten digits, 1797 samples in batches of 64, steps of 50 ms or more. Three workers; %d times one
+is killed, with its agent, and another is added, %v of work apart. Each entry: the longest time
 without a step, the better and the worse of the two. torchrun writes a checkpoint after every step and so loses no work, which a larger model
-could not afford; its first worker, where the c10d rendezvous lives, is spared, since the job ends with it. In
-torchrun's ways all processes start again, which includes importing torch. By c10d they do so when the one that is
-gone has given no sign of life for 15 s, and the last call for others is over.
+could not afford; its first worker, which hosts the c10d rendezvous, is spared, since the job ends with it. With
+torchrun all processes restart, which includes importing torch. With c10d they do so when the lost one has
+sent no heartbeat for 15 s, and the last call for others is over.
 
 `, rounds, quiet) + markdown.Table(rows), nil
 }

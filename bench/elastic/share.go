@@ -39,10 +39,10 @@ func measureShare(b *bench) (string, error) {
 	row("gang", gang)
 	row("elastic", elastic)
 	rows = append(rows, []string{"ElasticDL's report: gang", "", "968 s", "1.00"}, []string{"ElasticDL's report: elastic", "", "809 s", "0.84"})
-	return fmt.Sprintf(`Two jobs of %d workers each on %d slots. The first begins at 0, the second comes after %.1f s. As gangs, a job runs with %d
-workers or waits; elastic, the second begins with the slots that are free, and takes those of the first when it ends. A sample takes
-%s s of a slot, %d epochs of 1797 samples a job. Beside it the figures of ElasticDL's report (docs/benchmark/allreduce/report.md there:
-6 GPUs, two jobs of 4), whose jobs are longer and of other models: the shape is what compares.
+	return fmt.Sprintf(`Two jobs of %d workers each on %d slots. The first starts at 0, the second after %.1f s. As gangs, a job runs with %d
+workers or waits; elastic, the second starts with the free slots, and takes over those of the first when it ends. A sample takes
+%s s of a slot, %d epochs of 1797 samples per job. For comparison, the figures of ElasticDL's report (docs/benchmark/allreduce/report.md there:
+6 GPUs, two jobs of 4); its jobs are longer and have other models, so only the ratios compare.
 
 `, wantedSlots, slots, arrive.Seconds(), wantedSlots, sampleTime, shareEpochs) + markdown.Table(rows), nil
 }
@@ -104,7 +104,7 @@ func (b *bench) share(name string, p *plan) ([]time.Duration, error) {
 	return ends, nil
 }
 
-// finished says whether a worker has reported the last epoch.
+// finished reports whether a worker has reported the last epoch.
 func (f *fleet) finished() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,10 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"diwan.dev/diwan/internal/collector"
-	"diwan.dev/diwan/internal/collector/sidecar"
-	"diwan.dev/diwan/internal/dbmanager"
-	"diwan.dev/diwan/internal/entry"
+	"diwan.dev/diwan/internal/tuning/collector"
+	"diwan.dev/diwan/internal/tuning/collector/entry"
+	"diwan.dev/diwan/internal/tuning/collector/sidecar"
+	"diwan.dev/diwan/internal/tuning/dbmanager"
 	"diwan.dev/diwan/observation"
 	"diwan.dev/diwan/observation/memory"
 )
