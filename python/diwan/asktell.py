@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tune what Kubernetes does not run: ask Diwan for trials, and tell how they go.
+"""Tune programs outside Kubernetes: ask Diwan for trials, and report their results.
 
     experiment = Experiment("my-experiment")
     for trial in experiment.trials():
@@ -26,7 +26,7 @@ DEFAULT_URL = "http://127.0.0.1:6790"
 
 
 class Error(Exception):
-    """The server refused a call. `code` is gRPC's name of the reason."""
+    """The server rejected a call. `code` is the name of the gRPC status code."""
 
     def __init__(self, code, message):
         super().__init__(f"{code}: {message}")
@@ -34,15 +34,16 @@ class Error(Exception):
 
 
 class Lost(Error):
-    """The trial is no longer this process's: drop it."""
+    """This process no longer has the trial: drop it."""
 
 
 class Client:
-    """Speaks to the server at `url`, and tries again for `patience` seconds.
+    """A client of the server at `url` that retries for `patience` seconds.
 
-    Where url is empty it is that of $DIWAN_ASK_URL, of the Diwan that runs on
-    $DIWAN_HOME, or port 6790 of this machine. `token` is a bearer token, which
-    the owner of a laptop does not need; by default that of $DIWAN_TOKEN.
+    If url is empty, it is $DIWAN_ASK_URL, or that of the Diwan running on
+    $DIWAN_HOME or on the default home, or port 6790 of this machine. `token` is a
+    bearer token, by default $DIWAN_TOKEN. The url of a home comes with the
+    home's own token.
     """
 
     def __init__(self, url="", token="", patience=300.0):
@@ -54,12 +55,14 @@ class Client:
         """Calls a method with the fields of its request; returns the reply."""
         body, give_up, pause = json.dumps(request).encode(), time.monotonic() + self.patience, 0.05
         while True:
+            url, token = self._server()
             try:
-                return self._post(method, body)
+                return _post(f"{url}/v1/{method}", token, body)
             except (urllib.error.URLError, http.client.HTTPException, OSError) as e:
                 if isinstance(e, urllib.error.HTTPError):
                     error = _read(e)
-                    if e.code not in (502, 503, 504):
+                    restarted = e.code == 401 and self._server() != (url, token)
+                    if e.code not in (502, 503, 504) and not restarted:
                         raise error from None
                 else:
                     error = e
@@ -68,25 +71,37 @@ class Client:
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
 
-    def _post(self, method, body):
-        headers = {"Content-Type": "application/json"}
-        if self.token:
-            headers["Authorization"] = "Bearer " + self.token
-        request = urllib.request.Request(f"{self.url or _find()}/v1/{method}", body, headers)
-        with urllib.request.urlopen(request, timeout=90) as reply:
-            return json.load(reply)
+    def _server(self):
+        """Returns the url and the token, which change when a laptop's server restarts."""
+        if url := self.url or os.environ.get("DIWAN_ASK_URL", ""):
+            return url.rstrip("/"), self.token
+        home = _home()
+        # The token first: it is written last, so it never belongs to an earlier start's url.
+        token, url = _line(home / "token"), _line(home / "ask-url")
+        return url or DEFAULT_URL, self.token or (token if url else "")
 
 
-def _find():
-    """Returns where the server is, which may change when it starts again."""
-    if "DIWAN_ASK_URL" in os.environ:
-        return os.environ["DIWAN_ASK_URL"].rstrip("/")
-    if "DIWAN_HOME" in os.environ:
-        try:
-            return pathlib.Path(os.environ["DIWAN_HOME"], "ask-url").read_text().strip() or DEFAULT_URL
-        except FileNotFoundError:
-            pass
-    return DEFAULT_URL
+def _post(url, token, body):
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = "Bearer " + token
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=90) as reply:
+        return json.load(reply)
+
+
+def _home():
+    """Returns the home of this user's Diwan."""
+    if home := os.environ.get("DIWAN_HOME", ""):
+        return pathlib.Path(home)
+    data = pathlib.Path(os.environ.get("XDG_DATA_HOME", ""))
+    return (data if data.is_absolute() else pathlib.Path.home() / ".local" / "share") / "diwan"
+
+
+def _line(path):
+    try:
+        return path.read_text().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def _read(e):
@@ -99,10 +114,10 @@ def _read(e):
 
 
 class Experiment:
-    """An experiment whose trials are asked for.
+    """An experiment to ask for trials.
 
-    Given a spec, as of an Experiment's manifest, it is created if it is not
-    there. Its trialTemplate may be left out.
+    With a spec, as in an Experiment's manifest, it is created if it does not
+    exist. The trialTemplate may be omitted.
     """
 
     def __init__(self, name, spec=None, namespace="", client=None):
@@ -117,9 +132,9 @@ class Experiment:
                 yield trial
 
     def ask(self, worker="", wait=0):
-        """Returns a trial, or None where there is none within `wait` seconds.
+        """Returns a trial, or None if there is none within `wait` seconds.
 
-        Then `self.done` says whether there will be none any more.
+        Then `self.done` says whether there will be no more trials.
         """
         reply = self.client.call(
             "ask", namespace=self.namespace, experiment=self.name, request_id=uuid.uuid4().hex,
@@ -128,15 +143,15 @@ class Experiment:
         return Trial(self.client, reply["trial"]) if reply["trial"] else None
 
     def get(self):
-        """Returns how far the experiment is, and under "best" the best trial."""
+        """Returns the experiment's progress, and under "best" the best trial."""
         return self.client.call("get", namespace=self.namespace, experiment=self.name)
 
 
 class Trial:
-    """A trial that this process has, with the values of its `parameters`.
+    """A trial that this process has leased, with the values of its `parameters`.
 
-    As a context it is kept while the context lasts, also where nothing is
-    reported for long, and an exception makes it fail.
+    As a context manager it renews its lease while the context lasts, even without
+    reports, and an exception makes it fail.
     """
 
     def __init__(self, client, trial):
@@ -146,18 +161,18 @@ class Trial:
         self._pause = trial["lease_seconds"] / 3
 
     def report(self, **metrics):
-        """Reports metrics. Returns whether the trial is to end here: its values
-        are not worth going on. Then complete it."""
+        """Reports metrics. Returns whether to stop the trial, for example because it
+        is unpromising. Then complete it."""
         reply = self._client.call("report", **self._lease, sequence=self._next, metrics=metrics)
         self._next += 1
         return reply["stop"]
 
     def complete(self, **metrics):
-        """Gives the trial back, with its last metrics."""
+        """Completes the trial, with its last metrics."""
         self._end(metrics=metrics)
 
     def fail(self, message):
-        """Gives the trial back: it cannot be run."""
+        """Gives the trial back as failed: it cannot be run."""
         self._end(failed=True, message=str(message)[:250])
 
     def _end(self, **outcome):
@@ -172,7 +187,7 @@ class Trial:
             except Lost:
                 return  # the next report or complete raises it
             except (Error, OSError, http.client.HTTPException):
-                pass  # tried again, until the lease has run out
+                pass  # retried until the lease expires
 
     def __enter__(self):
         threading.Thread(target=self._keep, daemon=True).start()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Train while workers come and go.
+"""Elastic training: workers come and go.
 
-Beside each worker runs an agent (``diwan elastic agent -- python3 train.py``), which tells the worker
-with whom it trains: a view, with a number and a rank for each member. This package is the worker's part::
+An agent runs beside each worker (``diwan elastic agent -- python3 train.py``) and tells the worker
+with whom it trains: a view, with a number and a rank for each member. This package is the worker's side::
 
     from diwan import elastic
 
@@ -14,13 +14,13 @@ with whom it trains: a view, with a number and a rank for each member. This pack
                 step.all_reduce(gradient)                       # summed over all workers, in place
                 model.update(gradient / step.count)
 
-A step either happens at every worker or is done again. When the view changes, those of the new view
-take over the state of the worker that is furthest, and go on after its last step: the model and the
-account of the data that made it travel together, so no sample is skipped and none counts twice. Two rules
-make this true: within a step, change the model only after the last collective operation, and keep
-whatever the training depends on in what ``save`` returns.
+A step either happens on every worker or is repeated. When the view changes, the members of the new view
+take over the state of the most advanced worker, and continue after its last step: the model and the
+ledger of its data travel together, so no sample is skipped and none counts twice. Two rules
+ensure this: within a step, change the model only after the last collective operation, and include
+all the state that the training depends on in what ``save`` returns.
 
-Nothing but the standard library is needed. With numpy, sums are faster.
+It needs only the standard library. With numpy, sums are faster.
 """
 
 from .agent import Agent, AgentError, Member, State, View

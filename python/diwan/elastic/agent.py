@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connection of a worker to its agent: lines of JSON over a socket of this machine."""
+"""A worker's connection to its agent: JSON Lines over a local socket."""
 
 import json
 import os
@@ -9,11 +9,11 @@ import threading
 import time
 from typing import List, NamedTuple, Optional
 
-BEAT = 1.0  # seconds between two signs of life
+BEAT = 1.0  # seconds between two heartbeats
 
 
 class AgentError(Exception):
-    """The agent refuses, or cannot be reached."""
+    """The agent rejects a request, or cannot be reached."""
 
 
 class Member(NamedTuple):
@@ -25,7 +25,7 @@ class Member(NamedTuple):
 
 
 class View(NamedTuple):
-    """Who trains together. A member's rank is its place in ``members``; ``number`` 0 is no view."""
+    """Who trains together. A member's rank is its index in ``members``; ``number`` 0 is no view."""
 
     history: str
     number: int
@@ -105,17 +105,17 @@ class Agent:
             return None if self._closed else self._state
 
     def broken(self, view: View) -> None:
-        """Report that the group of a view does not work any more: another view will follow it."""
+        """Report that the group of a view is broken: another view will follow."""
         self._send({"broken": {"history": view.history, "number": view.number}})
 
     def leave(self) -> None:
-        """Say that this worker has finished, and close the connection."""
+        """Report that this worker has finished, and close the connection."""
         self._closed = True  # before the agent hangs up, or the thread would attach again
         self._send({"leave": True})
         self.close()
 
     def close(self) -> None:
-        """End the connection. To the others this worker is gone."""
+        """Close the connection. To the others this worker is gone."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -20,16 +20,16 @@ except ImportError:  # sums are slower without
 HEADER = struct.Struct("<BQ")  # flags, length of what follows
 HELLO = struct.Struct("<I")
 LARGEST_HELLO = 64 << 10
-POLL = 0.05  # seconds between two looks at whether to go on
-CONNECT = 10.0  # seconds in which all members must have come to a view
+POLL = 0.05  # seconds between two checks of whether to continue
+CONNECT = 10.0  # seconds in which all members must have joined a view
 
 
 class Interrupted(Exception):
-    """A collective operation cannot be finished: a member is gone, or the view has changed."""
+    """A collective operation cannot complete: a member is gone, or the view has changed."""
 
 
 class Listener:
-    """Where other workers reach this one. Connections for views to come are kept until their time."""
+    """Where other workers connect to this one. Connections for future views are kept until then."""
 
     def __init__(self, host: str = "127.0.0.1"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -42,7 +42,7 @@ class Listener:
         return self.socket.getsockname()[1]
 
     def accept(self) -> None:
-        """Take one connection and read for which view it is."""
+        """Accept one connection and read which view it is for."""
         try:
             connection, _ = self.socket.accept()
         except (BlockingIOError, InterruptedError):
@@ -63,7 +63,7 @@ class Listener:
         self.waiting[key] = connection
 
     def take(self, view: View) -> Optional[socket.socket]:
-        """The connection for a view, if it is there. Those for views before it are closed."""
+        """The connection for a view, if it exists. Those for earlier views are closed."""
         for key in [k for k in self.waiting if k[0] == view.history and k[1] < view.number]:
             self.waiting.pop(key).close()
         return self.waiting.pop(view.key, None)
@@ -124,7 +124,7 @@ class Group:
             target.cast("B")[:] = self._exchange(part(self.rank - hop + 1).cast("B"), target.nbytes)
 
     def all_gather(self, data: bytes) -> List[bytes]:
-        """What every member gave, by rank."""
+        """Every member's value, by rank."""
         gathered: List[bytes] = [b""] * self.size
         gathered[self.rank] = bytes(data)
         self.flagged = self.flag
@@ -133,7 +133,7 @@ class Group:
         return gathered
 
     def broadcast(self, data: bytes, source: int) -> bytes:
-        """What the member of rank ``source`` gave."""
+        """The value of the member with rank ``source``."""
         block, out = 1 << 18, bytearray()
         (length,) = struct.unpack("<Q", self.all_gather(struct.pack("<Q", len(data)) if self.rank == source else b"")[source])
         distance = (self.rank - source) % self.size
@@ -182,7 +182,7 @@ class Group:
             raise Interrupted(f"view {self.view.number} stood still for too long")
 
     def _exchange(self, out, expected: Optional[int] = None) -> memoryview:
-        """Send to the next member while receiving from the one before."""
+        """Send to the next member while receiving from the previous one."""
         if self._next is None:
             raise Interrupted("the group is closed")
         try:
@@ -231,7 +231,7 @@ class Group:
 
 
 def _send(connection: socket.socket, parts: list) -> list:
-    """Send what goes without waiting, and return what is left."""
+    """Send what can be sent without blocking, and return the rest."""
     while parts:
         if not len(parts[0]):
             parts.pop(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of the data: which samples have made the model what it is."""
+"""The data ledger: which samples the model has been trained on."""
 
 import json
 import random
@@ -29,7 +29,7 @@ class Ledger:
 
     @property
     def done(self) -> bool:
-        """Whether all epochs are."""
+        """Whether all epochs are done."""
         return self.epoch >= self.epochs
 
     @property
@@ -66,7 +66,7 @@ class Ledger:
         return json.dumps({"of": self._of(), "epoch": self.epoch, "cursor": self.cursor}).encode()
 
     def load(self, data: bytes) -> None:
-        """Take over a state. It must be of the same data, batches and order; the number of epochs may differ."""
+        """Load a state. It must have the same data, batches and order; the number of epochs may differ."""
         state = json.loads(data)
         if state["of"] != self._of():
             raise ValueError(f"cannot take over the ledger of {state['of']}: this one is of {self._of()}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's process groups in an elastic training: one for each view.
+"""PyTorch process groups for elastic training: one per view.
 
     from diwan.elastic import pytorch
 
@@ -25,7 +25,7 @@ _store = None  # kept for as long as its process group
 
 
 def join(group: Group, backend: str = "gloo", timeout: float = 300.0) -> None:
-    """Make torch.distributed be of the members of a view; to be given to Training as ``on_view``."""
+    """Initialize torch.distributed with the members of a view; pass it to Training as ``on_view``."""
     global _store
     leave()
     host = group.view.members[0].address.rpartition(":")[0].strip("[]")
@@ -35,7 +35,7 @@ def join(group: Group, backend: str = "gloo", timeout: float = 300.0) -> None:
         port = int(group.broadcast(str(_store.port).encode() if group.rank == 0 else b"", 0))
         if group.rank > 0:
             _store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=10))
-        group.barrier()  # all are there: that they meet does not take the whole timeout
+        group.barrier()  # all are present, so the rendezvous does not take the whole timeout
         dist.init_process_group(backend, store=dist.PrefixStore(f"view {group.view.number}", _store), rank=group.rank,
                                 world_size=group.size, timeout=datetime.timedelta(seconds=timeout))
     except RuntimeError as error:  # dist.DistError and its kind
@@ -43,7 +43,7 @@ def join(group: Group, backend: str = "gloo", timeout: float = 300.0) -> None:
 
 
 def leave(unfinished: bool = False) -> None:
-    """End the process group, without waiting for operations that others will never finish.
+    """Destroy the process group, without waiting for operations that others will never finish.
 
     ``unfinished`` says that there may be such an operation.
     """
@@ -53,7 +53,7 @@ def leave(unfinished: bool = False) -> None:
         try:
             group._get_backend(torch.device("cpu")).abort()
         except (AttributeError, RuntimeError):  # other versions and backends
-            if unfinished:  # to delete it would be to wait for the operation
+            if unfinished:  # deleting it would wait for the operation
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
         dist.destroy_process_group()
     _store = None

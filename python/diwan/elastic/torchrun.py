@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchrun, with views as its rendezvous.
+"""torchrun with views as its rendezvous.
 
     diwan elastic agent … -- python3 -m diwan.elastic.torchrun --nnodes 1:8 --nproc-per-node 2 train.py
 
@@ -55,7 +55,7 @@ class ViewRendezvous(RendezvousHandler):
                 self._agent.broken(view)
 
     def _meet(self, group: Group):
-        """Have the nodes share a store, which rank 0 serves."""
+        """Create a store shared by the nodes, served by rank 0."""
         host = group.view.members[0].address.rpartition(":")[0]
         if group.rank == 0:
             self._store = dist.TCPStore(host, 0, is_master=True, wait_for_workers=False)
@@ -72,7 +72,7 @@ class ViewRendezvous(RendezvousHandler):
         return state is None or state.view.key != self._view.key
 
     def num_nodes_waiting(self) -> int:
-        """1 if another view holds than the one that trains: torchrun then starts its processes again."""
+        """1 if there is a newer view than the one being trained: torchrun then restarts its processes."""
         return int(self._view is not None and self._stale())
 
     def is_closed(self) -> bool:

@@ -11,11 +11,11 @@ from .group import Group, Interrupted, Listener
 from .ledger import Ledger
 
 STAMP = struct.Struct("<qq")  # position of the ledger, number of the view it was reached in
-FRESH = (-1, 0)  # of a worker that has done nothing and restored nothing
+FRESH = (-1, 0)  # for a worker that has done nothing and restored nothing
 
 
 class Step:
-    """One step: a batch, of which this worker has ``samples``, and all workers together ``count``.
+    """One step: a batch of ``count`` samples, of which this worker has ``samples``.
 
     Used in a ``with`` statement: at its end the step is counted; if a collective operation is interrupted, the
     step is left, and done again in the next view.
@@ -55,7 +55,7 @@ class Step:
 
 
 class Training:
-    """An iterator of steps until the ledger is done, over whatever views come.
+    """An iterator of steps until the ledger is done, across changing views.
 
     ``save`` returns the model (and the optimiser, and all else that a step depends on) as bytes, ``load`` takes
     it over. The ledger travels with it. A worker that has restored a checkpoint of its own loads model and ledger before.
@@ -84,7 +84,7 @@ class Training:
         self.close(finished=kind is None)
 
     def close(self, finished: bool = True) -> None:
-        """End. The others go on at once."""
+        """Leave the training. The others continue at once."""
         if self.group:
             self.group.close()
             self.group = None
@@ -119,7 +119,7 @@ class Training:
         self.group.flag = self._superseded()
 
     def _superseded(self) -> bool:
-        """Whether there is another view than the one that a group is made of."""
+        """Whether there is a newer view than the group's."""
         state = self._agent.state
         return state is None or state.view.key != self._view.key
 
@@ -134,7 +134,7 @@ class Training:
         return state.view.key != (view.history, view.number + 1) or not {m.id for m in view.members} < {m.id for m in state.view.members}
 
     def _interrupt(self) -> None:
-        """Have the view that does not work replaced by another."""
+        """Request a new view to replace the broken one."""
         self._agent.broken(self._view)
         self._leave_group()
 
@@ -144,7 +144,7 @@ class Training:
         self.group = None
 
     def _regroup(self) -> bool:
-        """Wait for a view and take over the state of its furthest member. False if all is done and nobody is left."""
+        """Wait for a view and take over the state of its most advanced member. False if all is done and nobody is left."""
         while True:
             state = self._next_view()
             if state is None:
@@ -164,7 +164,7 @@ class Training:
     def _next_view(self) -> Optional[State]:
         if not self.ledger.done:
             return self._agent.wait(self._view)
-        state = self._agent.wait(self._view, ready=False)  # enough if others are told of the end
+        state = self._agent.wait(self._view, ready=False)  # only to tell others about the end
         return state if state is not None and state.ready else None
 
     def _hand_over(self, group: Group) -> None:
@@ -172,7 +172,7 @@ class Training:
         best = max(stamps)
         source = stamps.index(best)
         if best == FRESH:
-            best = (0, group.view.number)  # the beginning: all start from what rank 0 has
+            best = (0, group.view.number)  # the beginning: all start from rank 0's state
         elif all(stamp == best for stamp in stamps):
             return
         mine = group.rank == source
@@ -186,20 +186,20 @@ class Training:
         self._stamp = best
 
     def _finish(self) -> bool:
-        """Wait until the others are done too, so that whoever missed the last step can have the state."""
+        """Wait until the others are done too, so that a worker that missed the last step can get the state."""
         try:
             self._look()
             self.group.barrier()
             if not self.group.flagged:
                 return True
-            self._leave_group()  # somebody new is there, and is to have the state before all leave
+            self._leave_group()  # a new worker joined, and must get the state before all leave
         except Interrupted:
             self._interrupt()
         return False
 
 
 def own_address() -> str:
-    """The address of this machine's name, loopback where it has none."""
+    """The address of this machine's host name, loopback if it has none."""
     try:
         return socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)[0][4][0]
     except OSError:
