@@ -81,9 +81,12 @@ func runsImages(t *testing.T, s *server) {
 	if !strings.HasPrefix(status, "docker.io/library/shell@sha256:") || !strings.Contains(status, " image://") {
 		t.Errorf("the container's IDs are %s", status)
 	}
-	if events := s.gives(t, "kubectl", "describe", "pod", "hello"); !strings.Contains(events, `Successfully pulled image "shell:1"`) {
-		t.Errorf("describe does not say that the image was pulled:\n%s", events)
-	}
+	eventually(t, time.Minute, func() error { // events are written behind the Pod's status
+		if events := s.gives(t, "kubectl", "describe", "pod", "hello"); !strings.Contains(events, `Successfully pulled image "shell:1"`) {
+			return fmt.Errorf("describe does not say that the image was pulled:\n%s", events)
+		}
+		return nil
+	})
 	pushesImages(t, s)
 	servesFromImage(t, s)
 	refusesImages(t, s)

@@ -280,3 +280,44 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// TestFullDisk creates a log where there is no space for what a program would
+// print, though there is for the log's index.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if runtime.GOOS != "linux" || os.Getuid() != 0 {
+		t.Skip("a small file system can be mounted by root alone, on Linux")
+	}
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=8k", "none", dir).CombinedOutput(); err != nil {
+		t.Skipf("no small file system can be mounted here: %v: %s", err, out)
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	ballast, path := filepath.Join(dir, "ballast"), filepath.Join(dir, "0.log")
+	if err := os.WriteFile(ballast, make([]byte, 4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first leaves the index behind
+		if _, err := Create(path); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("without space for its first block, Create gives %v, want ENOSPC", err)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := os.WriteFile(ballast, make([]byte, 4096), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the ballast is written again: %v, want ENOSPC", err)
+	}
+	if _, err := w.File().WriteString("the last words\n"); err != nil {
+		t.Errorf("a program cannot write to its log: %v", err)
+	}
+}

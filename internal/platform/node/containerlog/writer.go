@@ -41,7 +41,9 @@ type Writer struct {
 }
 
 // Create opens the log at path for appending, or makes it (mode 0600) with its
-// directories. An existing log is continued, with its start and its times.
+// directories. An existing log is continued, with its start and its times. A
+// new one has its first block: on a full disk Create fails, before a program
+// starts whose output would be lost.
 func Create(path string) (*Writer, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("cannot create directory of log %s: %w", path, err)
@@ -59,9 +61,12 @@ func Create(path string) (*Writer, error) {
 	if !w.index.valid() {
 		err = w.index.reset()
 	}
+	if size, _ := w.Size(); err == nil && size == 0 {
+		err = reserve(log, blockSize)
+	}
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("cannot write index of log %s: %w", path, err)
+		return nil, fmt.Errorf("cannot begin log %s: %w", path, err)
 	}
 	w.count = w.index.count()
 	w.last, _ = w.index.at(w.count - 1)
