@@ -252,6 +252,9 @@ func (w *worker) mounts(pod *corev1.Pod, c *corev1.Container, env *environment, 
 	volumes, err := w.node.volumes.Mounts(pod, c, env.expandStrict)
 	for i := range volumes {
 		volumes[i].Optional = volumes[i].Target == tokenPath
+		if volumes[i].ImageID != "" && !s.runtime.Mounts() {
+			return nil, fmt.Errorf("cannot mount the image at %s: %s", volumes[i].Target, withoutMounts(w.node.cfg.Network.Shared()))
+		}
 	}
 	return append(mounts, volumes...), err
 }

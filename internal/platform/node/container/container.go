@@ -32,9 +32,9 @@ type ID struct {
 // String is pod/name/attempt.
 func (id ID) String() string { return fmt.Sprintf("%s/%s/%d", id.Pod, id.Name, id.Attempt) }
 
-// Mount makes a file or directory of the host appear in a container.
+// Mount makes a file or directory of the host, or of an image, appear in a container.
 type Mount struct {
-	// Source is the absolute path on the host. It exists.
+	// Source is the absolute path on the host, or in the image. It exists.
 	Source string `json:"source"`
 	// Target is the absolute path in the container.
 	Target string `json:"target"`
@@ -43,6 +43,15 @@ type Mount struct {
 	// Optional mounts are left out without a word where mounting is not
 	// possible: the node adds them for convenience (/etc/hosts).
 	Optional bool `json:"optional,omitempty"`
+	// Base is the directory of the volume in which Source lies. No link in it leads out
+	// of it, whatever programs that share the volume do meanwhile. "" trusts the path.
+	Base string `json:"base,omitempty"`
+	// Layers are the unpacked layers of an image on the host, absolute paths, lowest
+	// first. Source is then in what they show together, where links end. Such a mount is
+	// read-only, and none of its files is executed.
+	Layers []string `json:"layers,omitempty"`
+	// ImageID names the image of Layers, as Root.ImageID does.
+	ImageID string `json:"imageID,omitempty"`
 }
 
 // User is who a container runs as.
@@ -136,6 +145,20 @@ type Spec struct {
 	Restarts int32 `json:"restarts,omitempty"`
 	// Backoff is the caller's step of the back-off between restarts.
 	Backoff int `json:"backoff,omitempty"`
+}
+
+// Images are the IDs of all images whose files the container has.
+func (s *Spec) Images() []string {
+	var all []string
+	if s.Root != nil {
+		all = append(all, s.Root.ImageID)
+	}
+	for _, m := range s.Mounts {
+		if m.ImageID != "" {
+			all = append(all, m.ImageID)
+		}
+	}
+	return all
 }
 
 // Outcome says how a run ended.

@@ -51,7 +51,8 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	spec := &r.record.Spec
 	failed := func(err error) error { return fmt.Errorf("cannot start container %s: %w", spec.ID, err) }
 	scratch := string(r.state) // each file costs time
-	if overlay := r.runtime.Overlay(); overlay != nil {
+	copied := r.runtime.Overlay() != nil
+	if copied {
 		if err := flatten(spec.Root.Layers, filepath.Join(scratch, "root")); err != nil {
 			return failed(err)
 		}
@@ -71,8 +72,11 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	defer null.Close()
 	job := r.job()
 	job.Scratch = scratch
-	if r.runtime.Overlay() != nil {
+	if copied {
 		job.Layers = nil
+		if err := copyVolumes(job.Mounts, scratch); err != nil {
+			return failed(err)
+		}
 	}
 	files := make([]*os.File, early.Files)
 	files[0], files[1], files[early.RunFile] = null, output, file
@@ -116,6 +120,23 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	return nil
 }
 
+// copyVolumes gives the volumes of images, which cannot be mounted as overlays, copies in the scratch.
+// The image's copy is one layer, so that what holds for layers holds for it.
+func copyVolumes(mounts []early.Mount, scratch string) error {
+	for i := range mounts {
+		m := &mounts[i]
+		if len(m.Layers) == 0 {
+			continue
+		}
+		to := filepath.Join(scratch, fmt.Sprintf("volume.%d", i))
+		if err := flatten(m.Layers, to); err != nil {
+			return err
+		}
+		m.Layers = []string{to}
+	}
+	return nil
+}
+
 // judge turns what a monitor says into an error.
 func (r *run) judge(result early.Result) error {
 	switch {
@@ -148,7 +169,7 @@ func (r *run) job() *early.Job {
 		}
 	}
 	for _, m := range spec.Mounts {
-		job.Mounts = append(job.Mounts, early.Mount(m))
+		job.Mounts = append(job.Mounts, early.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Optional: m.Optional, Base: m.Base, Layers: m.Layers})
 	}
 	for _, dir := range r.record.Groups {
 		if !r.runtime.groups.Unified([]string{dir}) {

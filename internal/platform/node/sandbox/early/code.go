@@ -110,6 +110,8 @@ func (j *Job) code(c *coder) {
 		text(c, &m.Target)
 		flag(c, &m.ReadOnly)
 		flag(c, &m.Optional)
+		text(c, &m.Base)
+		list(c, &m.Layers, text)
 	})
 	text(c, &j.Hostname)
 	text(c, &j.Netns)

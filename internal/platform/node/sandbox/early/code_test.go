@@ -14,7 +14,7 @@ func TestCode(t *testing.T) {
 		Join: 7, JoinBegan: 1 << 40, Args: []string{"a", "", "b:c\n\x00"}, Env: []string{"A=1"}, Dir: "/", UID: 1<<32 - 1, GID: 3, Groups: []uint32{4, 5}, Userns: true,
 		Capabilities: 1<<63 | 1, NoNewPrivileges: true, Seccomp: []byte{0, 255, ':'}, SeccompFlags: 4, Direct: true, TTY: true, InGroup: true,
 		Tasks: []string{"t"}, Layers: []string{"/a", "/b"}, Scratch: "/s", ReadOnly: true, Privileged: true, Masked: []string{"m"}, Fixed: []string{"f"},
-		Mounts: []Mount{{"s", "t", true, false}, {"u", "v", false, true}}, Hostname: "h", Netns: "n", Sysctls: []string{"a", "b"}, Kept: true,
+		Mounts: []Mount{{"s", "t", true, false, "b", nil}, {"u", "v", false, true, "", []string{"l", "m"}}}, Hostname: "h", Netns: "n", Sysctls: []string{"a", "b"}, Kept: true,
 	}
 	for _, want := range []Job{{}, full} {
 		var got Job

@@ -86,6 +86,8 @@ type Mount struct {
 	Target   string
 	ReadOnly bool
 	Optional bool
+	Base     string
+	Layers   []string
 }
 
 // Result says how a start went.
