@@ -65,7 +65,7 @@ func imagesOf(t *testing.T, home string) *testimage.Registry {
 }
 
 func runsImages(t *testing.T, s *server) {
-	imagesOf(t, s.home)
+	registry := imagesOf(t, s.home)
 	s.begin()
 	s.gives(t, "kubectl", "apply", "-f", "e2e/testdata/images/pods.yaml")
 
@@ -87,6 +87,7 @@ func runsImages(t *testing.T, s *server) {
 		}
 		return nil
 	})
+	mountsImages(t, s, registry)
 	pushesImages(t, s)
 	servesFromImage(t, s)
 	refusesImages(t, s)

@@ -69,6 +69,9 @@ type Limits struct {
 	CPU int64 `json:"cpu,omitempty"`
 	// CPURequest in thousandths of a core: the weight against others.
 	CPURequest int64 `json:"cpuRequest,omitempty"`
+	// PIDs is how many processes and threads there may be at a time. Where it cannot be
+	// held there is no warning: nobody asked for it.
+	PIDs int64 `json:"pids,omitempty"`
 }
 
 // Root is the root file system of a container in an image.
@@ -122,6 +125,9 @@ type Spec struct {
 	// User is nil for the node's own user. A node that is not root gives its own
 	// user these ids, where it can.
 	User *User `json:"user,omitempty"`
+	// Among is a run of a container with a Root, in whose process namespace this one is; it
+	// ends with that. nil is a namespace of its own. It applies to containers with a Root.
+	Among *ID `json:"among,omitempty"`
 	// Root is the root file system; nil is the host's, for a process.
 	Root *Root `json:"root,omitempty"`
 	// Security applies to containers with a Root.

@@ -162,6 +162,7 @@ func (r *Runtime) recover(ctx context.Context, st runstate.Dir) (*run, error) {
 		return nil, err
 	}
 	run.pid, run.began = saw.PID, saw.Began
+	run.remember()
 	if saw.Running {
 		r.live.Go(run.watch)
 		return run, nil

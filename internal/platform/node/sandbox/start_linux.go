@@ -20,6 +20,7 @@ import (
 
 	"diwan.dev/diwan/internal/platform/node/container"
 	"diwan.dev/diwan/internal/platform/node/keeper"
+	"diwan.dev/diwan/internal/platform/node/runstate"
 	"diwan.dev/diwan/internal/platform/node/sandbox/early"
 	"diwan.dev/diwan/internal/platform/node/thread"
 )
@@ -72,6 +73,9 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	defer null.Close()
 	job := r.job()
 	job.Scratch = scratch
+	if err := r.joinAmong(job); err != nil {
+		return failed(err)
+	}
 	if copied {
 		job.Layers = nil
 		if err := copyVolumes(job.Mounts, scratch); err != nil {
@@ -116,6 +120,8 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	if saw, err := r.state.Look(); err == nil {
 		r.began = saw.Began
 	}
+	r.spaces[1] = result.Mounts
+	r.remember()
 	go r.wait(monitor) // ends with the run
 	return nil
 }
@@ -134,6 +140,36 @@ func copyVolumes(mounts []early.Mount, scratch string) error {
 		}
 		m.Layers = []string{to}
 	}
+	return nil
+}
+
+// joinAmong has the job join the processes of the run that the spec names.
+func (r *run) joinAmong(job *early.Job) error {
+	spec := &r.record.Spec
+	if spec.Among == nil {
+		return nil
+	}
+	other := runstate.Of(r.runtime.cfg.Dir, *spec.Among)
+	saw, err := other.Look()
+	if err == nil && !saw.Running {
+		err = errors.New("it does not run")
+	}
+	var record runstate.Record
+	if err == nil {
+		record, _, err = other.Read()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot join the processes of container %s: %w", spec.Among, err)
+	}
+	ids := func(u *container.User) [2]int64 {
+		if u == nil {
+			return [2]int64{}
+		}
+		return [2]int64{u.UID, u.GID}
+	}
+	job.Among, job.AmongBegan = saw.PID, saw.Began
+	r.spaces = spacesOf(fmt.Sprintf("/proc/%d", saw.PID))
+	job.AmongUser = r.runtime.ordinary && ids(spec.User) == ids(record.Spec.User)
 	return nil
 }
 

@@ -71,6 +71,8 @@ type birth struct {
 
 	join      uintptr // pidfd of a container, or ^0
 	joinFlags uintptr
+	among     uintptr   // pidfd of a container whose process namespace this is, or ^0
+	shared    bool      // its user namespace, too
 	tasks     []uintptr // files to write "0" into
 	talk      uintptr   // socket to the monitor
 	report    uintptr   // pipe to the monitor, closed by the execution
@@ -100,6 +102,7 @@ type birth struct {
 	capHeader   [2]uint32
 	capData     [6]uint32
 	cwd         [syscall.PathMax]byte
+	pause       syscall.Timespec
 }
 
 type span struct{ at, size uintptr }
@@ -287,6 +290,10 @@ const (
 //go:nosplit
 //go:norace
 func (b *birth) separate() {
+	if b.shared {
+		b.must(stepUserns, sysSetns, b.among, cloneNewuser, 0, 0)
+		return
+	}
 	b.must(stepUserns, syscall.SYS_UNSHARE, cloneNewuser, 0, 0, 0)
 	b.put(at(zSelfSet), at(zDeny), uintptr(len(zDeny)))
 	b.put(at(zSelfGID), b.gidMap.at, b.gidMap.size)
@@ -345,6 +352,11 @@ func (b *birth) execute() {
 	last := syscall.ENOENT
 	for i := range b.paths {
 		_, errno := sys(syscall.SYS_EXECVE, b.paths[i], b.argv, b.envp, 0)
+		// A copy of the file was written a moment ago by a process that has forked meanwhile.
+		for tries := 0; errno == syscall.ETXTBSY && tries < 200; tries++ {
+			sys(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&b.pause)), 0, 0, 0)
+			_, errno = sys(syscall.SYS_EXECVE, b.paths[i], b.argv, b.envp, 0)
+		}
 		if errno != syscall.ENOENT && errno != syscall.ENOTDIR {
 			last = errno
 			if errno != syscall.EACCES {

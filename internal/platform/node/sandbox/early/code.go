@@ -84,6 +84,9 @@ func list[T any](c *coder, l *[]T, each func(c *coder, one *T)) {
 func (j *Job) code(c *coder) {
 	number(c, &j.Join)
 	number(c, &j.JoinBegan)
+	number(c, &j.Among)
+	number(c, &j.AmongBegan)
+	flag(c, &j.AmongUser)
 	list(c, &j.Args, text)
 	list(c, &j.Env, text)
 	text(c, &j.Dir)
@@ -121,6 +124,7 @@ func (j *Job) code(c *coder) {
 
 func (r *Result) code(c *coder) {
 	number(c, &r.PID)
+	text(c, &r.Mounts)
 	text(c, &r.Error)
 	number(c, &r.Code)
 }
