@@ -41,6 +41,13 @@ func mountsImages(t *testing.T, s *server, r *testimage.Registry) {
 		t.Errorf("an image that is mounted is removed: exit code %d, %s", code, said)
 	}
 	debugsImage(t, s)
+	eventually(t, time.Minute, func() error {
+		ends := s.gives(t, "kubectl", "get", "pod", "shares-processes", "-o", "jsonpath={.status.containerStatuses[*].state.terminated.exitCode}")
+		if ends != "143 0" {
+			return fmt.Errorf("containers that see each other's processes end with %q", ends)
+		}
+		return nil
+	})
 	s.gives(t, "kubectl", "delete", "-f", manifest, "--grace-period=0", "--force")
 	eventually(t, time.Minute, func() error {
 		if _, said, code := s.diwan("images", "remove", "ghcr.io/acme/model:v1"); code != 0 {

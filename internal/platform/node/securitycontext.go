@@ -61,6 +61,7 @@ func (w *worker) secureImage(pod *corev1.Pod, c *corev1.Container, s *setting, s
 	if spec.Among, err = w.among(pod, c); err != nil {
 		return err
 	}
+	spec.SharesProcesses = ptr.Deref(pod.Spec.ShareProcessNamespace, false) && spec.Among == nil
 	layers := s.pulled.Dirs()
 	slices.Reverse(layers)
 	context := cmp.Or(c.SecurityContext, &corev1.SecurityContext{})
@@ -198,7 +199,6 @@ func ignored(pod *corev1.Pod, c *corev1.Container, inImage bool) []string {
 		add(len(of.Sysctls) > 0, "securityContext.sysctls", remedy)
 		return all
 	}
-	add(ptr.Deref(pod.Spec.ShareProcessNamespace, false), "shareProcessNamespace", "each container in an image has process IDs of its own; use kubectl exec, or kubectl debug with --target")
 	add(pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers, "hostUsers: false", "containers have the users of this machine, less their capabilities; run Diwan as an ordinary user, where each container has a user namespace")
 	add(context.SELinuxOptions != nil || of.SELinuxOptions != nil, "securityContext.seLinuxOptions", "this machine's node sets no labels; remove the field")
 	profile := cmp.Or(context.AppArmorProfile, of.AppArmorProfile)

@@ -128,6 +128,9 @@ type Spec struct {
 	// Among is a run of a container with a Root, in whose process namespace this one is; it
 	// ends with that. nil is a namespace of its own. It applies to containers with a Root.
 	Among *ID `json:"among,omitempty"`
+	// SharesProcesses puts the run into one process namespace with all runs of its Pod
+	// that say so. It applies to containers with a Root, and without Among.
+	SharesProcesses bool `json:"sharesProcesses,omitempty"`
 	// Root is the root file system; nil is the host's, for a process.
 	Root *Root `json:"root,omitempty"`
 	// Security applies to containers with a Root.

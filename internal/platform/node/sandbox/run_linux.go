@@ -33,6 +33,7 @@ type run struct {
 	pid      int    // the program
 	began    uint64 // when, as the run file says
 	spaces   [2]string
+	joined   bool // whether its processes are among those of others
 	warnings []string
 	cpu      time.Duration // of a monitor that this process waited for
 	kept     *keeper.Kept  // nil without a keeper, or where an earlier process started it
@@ -131,7 +132,7 @@ func (r *run) sweep() {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		program := r.signal(unix.SIGKILL)
 		var others []int
-		if r.record.Spec.Among != nil {
+		if r.joined {
 			others = r.members()
 		}
 		for _, pid := range others {
@@ -223,7 +224,7 @@ func (r *run) Remove() error {
 	default:
 		return fmt.Errorf("cannot remove container %s: it is running", r.record.Spec.ID)
 	}
-	if err := discard(r.state); err != nil {
+	if err := r.runtime.forget(r.state); err != nil {
 		return fmt.Errorf("cannot remove the state of container %s: %w", r.record.Spec.ID, err)
 	}
 	return nil
@@ -234,7 +235,7 @@ func (r *run) abandon() {
 	for pause := time.Millisecond; !r.runtime.groups.Remove(r.record.Groups) && pause < time.Second; pause *= 2 {
 		time.Sleep(pause)
 	}
-	discard(r.state)
+	r.runtime.forget(r.state)
 }
 
 // Usage measures the run's processes.

@@ -73,7 +73,11 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	defer null.Close()
 	job := r.job()
 	job.Scratch = scratch
-	if err := r.joinAmong(job); err != nil {
+	err = r.joinAmong(job)
+	if spec.SharesProcesses && spec.Among == nil {
+		err = r.joinPod(ctx, job)
+	}
+	if err != nil {
 		return failed(err)
 	}
 	if copied {
@@ -149,6 +153,7 @@ func (r *run) joinAmong(job *early.Job) error {
 	if spec.Among == nil {
 		return nil
 	}
+	r.joined = true
 	other := runstate.Of(r.runtime.cfg.Dir, *spec.Among)
 	saw, err := other.Look()
 	if err == nil && !saw.Running {

@@ -73,6 +73,7 @@ type birth struct {
 	joinFlags uintptr
 	among     uintptr   // pidfd of a container whose process namespace this is, or ^0
 	shared    bool      // its user namespace, too
+	idles     bool      // it becomes no program
 	tasks     []uintptr // files to write "0" into
 	talk      uintptr   // socket to the monitor
 	report    uintptr   // pipe to the monitor, closed by the execution
@@ -103,6 +104,7 @@ type birth struct {
 	capData     [6]uint32
 	cwd         [syscall.PathMax]byte
 	pause       syscall.Timespec
+	action      [4]uintptr // struct sigaction
 }
 
 type span struct{ at, size uintptr }
@@ -197,6 +199,9 @@ func (b *birth) child() {
 	}
 	b.must(stepFiles, sysCloseRange, 3, uintptr(^uint32(0)), 4, 0) // CLOSE_RANGE_CLOEXEC
 	b.confine()
+	if b.idles {
+		b.idle()
+	}
 	b.execute()
 }
 
@@ -338,6 +343,32 @@ func (b *birth) become() {
 	b.capData[0], b.capData[1] = uint32(b.hold), uint32(b.hold)
 	b.capData[3], b.capData[4] = uint32(b.hold>>32), uint32(b.hold>>32)
 	b.must(stepCapabilities, syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&b.capHeader)), uintptr(unsafe.Pointer(&b.capData)), 0, 0)
+}
+
+// idle is the life of the first process of a namespace that several containers share. It
+// has no rights, no files and an empty root directory: who looks into it finds nothing.
+//
+//go:nosplit
+//go:norace
+func (b *birth) idle() {
+	b.must(stepPrivileges, syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0, 0)
+	b.action[0] = 1 // SIG_IGN: the kernel buries those whose parents have ended
+	b.must(stepSession, syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&b.action)), 0, 8)
+	if b.filter != 0 {
+		b.must(stepSeccomp, sysSeccomp, 1, b.fflags, b.filter, 0) // SECCOMP_SET_MODE_FILTER
+	}
+	sys(sysCloseRange, 0, uintptr(^uint32(0)), 0, 0) // the report, too: it is ready
+	b.pause.Nsec = 250e6
+	const patience = 40
+	for alone := 0; alone < patience; alone++ {
+		sys(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&b.pause)), 0, 0, 0)
+		if _, errno := sys(syscall.SYS_KILL, none, 0, 0, 0); errno != syscall.ESRCH { // all others
+			alone = 0
+		}
+	}
+	for {
+		sys(syscall.SYS_EXIT_GROUP, 0, 0, 0, 0)
+	}
 }
 
 // execute becomes the first of the paths that is a program.

@@ -87,6 +87,7 @@ func (j *Job) code(c *coder) {
 	number(c, &j.Among)
 	number(c, &j.AmongBegan)
 	flag(c, &j.AmongUser)
+	flag(c, &j.Idle)
 	list(c, &j.Args, text)
 	list(c, &j.Env, text)
 	text(c, &j.Dir)

@@ -11,7 +11,7 @@ import (
 func TestCode(t *testing.T) {
 	t.Parallel()
 	full := Job{
-		Join: 7, JoinBegan: 1 << 40, Among: 8, AmongBegan: 1 << 41, AmongUser: true, Args: []string{"a", "", "b:c\n\x00"}, Env: []string{"A=1"}, Dir: "/", UID: 1<<32 - 1, GID: 3, Groups: []uint32{4, 5}, Userns: true,
+		Join: 7, JoinBegan: 1 << 40, Among: 8, AmongBegan: 1 << 41, AmongUser: true, Idle: true, Args: []string{"a", "", "b:c\n\x00"}, Env: []string{"A=1"}, Dir: "/", UID: 1<<32 - 1, GID: 3, Groups: []uint32{4, 5}, Userns: true,
 		Capabilities: 1<<63 | 1, NoNewPrivileges: true, Seccomp: []byte{0, 255, ':'}, SeccompFlags: 4, Direct: true, TTY: true, InGroup: true,
 		Tasks: []string{"t"}, Layers: []string{"/a", "/b"}, Scratch: "/s", ReadOnly: true, Privileged: true, Masked: []string{"m"}, Fixed: []string{"f"},
 		Mounts: []Mount{{"s", "t", true, false, "b", nil}, {"u", "v", false, true, "", []string{"l", "m"}}}, Hostname: "h", Netns: "n", Sysctls: []string{"a", "b"}, Kept: true,

@@ -32,6 +32,9 @@ type Job struct {
 	Among      int
 	AmongBegan uint64
 	AmongUser  bool
+	// Idle has no program: the container's first process is there for a process namespace,
+	// holds nothing else, and ends when no other has been in it for ten seconds.
+	Idle bool
 	// Args are the program and its arguments, and Env its whole environment.
 	Args []string
 	Env  []string

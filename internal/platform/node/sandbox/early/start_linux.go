@@ -29,7 +29,7 @@ const (
 
 // newChild prepares a child that becomes the job's program.
 func newChild(job *Job) (*child, error) {
-	b := &birth{uid: uintptr(job.UID), gid: uintptr(job.GID), caps: job.Capabilities, nnp: job.NoNewPrivileges, userns: job.Userns && job.Join == 0, shared: job.AmongUser, among: none, pause: syscall.Timespec{Nsec: 5e6}}
+	b := &birth{uid: uintptr(job.UID), gid: uintptr(job.GID), caps: job.Capabilities, nnp: job.NoNewPrivileges, userns: job.Userns && job.Join == 0, shared: job.AmongUser, idles: job.Idle, among: none, pause: syscall.Timespec{Nsec: 5e6}}
 	c := &child{birth: b, job: job, output: -1}
 	b.clone.flags = clonePidfd | cloneClearSig
 	b.clone.pidfd = uint64(uintptr(unsafe.Pointer(&b.pidfd)))
