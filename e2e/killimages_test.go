@@ -69,7 +69,11 @@ func killsImages(t *testing.T, s *server) {
 		fmt.Fprintf(&manifest, jobInImage, i, images[i%len(images)], dir)
 	}
 	fmt.Fprintf(&manifest, serverInImage, images[0])
-	s.apply(t, manifest.String())
+	file := filepath.Join(dir, "jobs.yaml")
+	if err := os.WriteFile(file, []byte(manifest.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.gives(t, "kubectl", "apply", "-f", file)
 	for range kills {
 		time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond) // any moment is right
 		if of := monitors(t, s.home, "server-"); len(of) > 0 {
