@@ -5,11 +5,17 @@ package artifact
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"diwan.dev/diwan/internal/models/signature"
 )
 
 // Config is ModelPack's configuration (model-spec docs/config.md).
@@ -88,4 +94,55 @@ func encode(config []byte, mediaType string, m ocispec.Manifest) ([]byte, []byte
 		return nil, nil, fmt.Errorf("this model cannot be an artifact: %w", err)
 	}
 	return config, manifest, nil
+}
+
+// Describe completes a configuration by what was read in the model.
+func (c *Config) Describe(s *signature.Signature) {
+	if c.Config.Format == "" {
+		c.Config.Format = string(s.Format)
+	}
+	if c.Config.Quantization == "" {
+		c.Config.Quantization = s.Quantization
+	}
+	if c.Config.ParamSize == "" && s.Parameters != nil {
+		c.Config.ParamSize = paramSize(*s.Parameters)
+	}
+	if c.Config.Precision == "" {
+		c.Config.Precision = precision(s.Tensors)
+	}
+	if c.Config.Architecture == "" {
+		c.Config.Architecture = s.Metadata["general.architecture"]
+	}
+}
+
+// paramSize is a number of parameters as people write it: 6.7b, 340m, 12k, 980.
+func paramSize(n int64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "t"}, {1e9, "b"}, {1e6, "m"}, {1e3, "k"}} {
+		if float64(n) >= unit.size {
+			return strconv.FormatFloat(math.Round(float64(n)/unit.size*10)/10, 'f', -1, 64) + unit.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// precision is the type of most weights by their number, "" if it is not known.
+func precision(weights []signature.Tensor) string {
+	counts := map[string]int64{}
+	for _, t := range weights {
+		n := int64(1)
+		for _, d := range t.Shape {
+			n *= max(d.Size, 1)
+		}
+		counts[t.Type] += n
+	}
+	best := ""
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if best == "" || counts[name] > counts[best] {
+			best = name
+		}
+	}
+	return best
 }
