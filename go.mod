@@ -86,6 +86,7 @@ require (
 	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/miekg/dns v1.1.73 // indirect
 	github.com/sean-/seed v0.0.0-20170313163322-e2103e2c3529 // indirect
+	github.com/secure-systems-lab/go-securesystemslib v0.11.1 // indirect
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	gotest.tools/v3 v3.5.2 // indirect
 )
