@@ -261,6 +261,21 @@ func CheckPath(name string) error {
 	return nil
 }
 
+// CheckPaths refuses names of files that cannot be in one folder: [CheckPath], and a name that is a file and a
+// folder, or is there twice.
+func CheckPaths(names []string) error {
+	all := newPaths()
+	for _, name := range names {
+		if err := CheckPath(name); err != nil {
+			return err
+		}
+		if err := all.add(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // paths are names of files and of the folders above them.
 type paths struct{ files, dirs map[string]bool }
 

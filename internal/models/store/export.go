@@ -11,9 +11,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -330,6 +332,9 @@ func (e *export) metadata(m *artifact.Manifest) error {
 
 // publish gives the files their names. Links in the folder are not followed out of it.
 func (e *export) publish() error {
+	if err := artifact.CheckPaths(slices.Collect(maps.Keys(e.names))); err != nil {
+		return err
+	}
 	for name, staged := range e.names {
 		if dir := path.Dir(name); dir != "." {
 			if err := e.root.MkdirAll(filepath.FromSlash(dir), 0o755); err != nil {
