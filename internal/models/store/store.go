@@ -93,6 +93,9 @@ func (s *Store) open() error {
 	return err
 }
 
+// Dir is the store's directory.
+func (s *Store) Dir() string { return s.dir }
+
 func (s *Store) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
