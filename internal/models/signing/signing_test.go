@@ -4,14 +4,22 @@ package signing
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"flag"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	godigest "github.com/opencontainers/go-digest"
 
 	"diwan.dev/diwan/internal/models/store"
 	"diwan.dev/diwan/internal/models/transfer"
@@ -81,11 +89,7 @@ func TestSign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, otherPublic, err := GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := ParsePublicKey(otherPublic)
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +110,7 @@ func TestSign(t *testing.T) {
 	if _, err := Verify(t.Context(), n, pub, map[string]string{"stage": "test"}, transfer.Options{}); !errors.Is(err, ErrUnsigned) {
 		t.Errorf("with another annotation: %v", err)
 	}
-	if _, err := Verify(t.Context(), n, other, nil, transfer.Options{}); !errors.Is(err, ErrUnsigned) {
+	if _, err := Verify(t.Context(), n, &other.PublicKey, nil, transfer.Options{}); !errors.Is(err, ErrUnsigned) {
 		t.Errorf("another key: %v", err)
 	}
 	changed := pushed(t, host, "m:v1", "two") // the tag means another model now
@@ -118,17 +122,98 @@ func TestSign(t *testing.T) {
 // TestCheck: a signature of one payload is none of another, and one of another digest does not count.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	text := []byte(`{"critical":{"identity":{"docker-reference":"x"},"image":{"docker-manifest-digest":"sha256:1"},"type":"cosign container image signature"},"optional":null}`)
-	private, _, err := GenerateKey(nil)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := ParsePrivateKey(private, nil)
+	const text = `{"critical":{"identity":{"docker-reference":"x"},"image":{"docker-manifest-digest":"sha256:1"},"type":"cosign container image signature"},"optional":null}`
+	sign := func(text string) []byte {
+		sum := sha256.Sum256([]byte(text))
+		signature, err := ecdsa.SignASN1(rand.Reader, key, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return signature
+	}
+	for _, c := range []struct {
+		name, text, signed, digest string
+		ok                         bool
+	}{
+		{"right", text, text, "sha256:1", true},
+		{"another model", text, text, "sha256:2", false},
+		{"another payload", strings.Replace(text, "x", "y", 1), text, "sha256:1", false},
+		{"another claim", strings.Replace(text, "image signature", "other", 1), strings.Replace(text, "image signature", "other", 1), "sha256:1", false},
+		{"no document", "null", "null", "sha256:1", false},
+	} {
+		if _, ok := check([]byte(c.text), sign(c.signed), &key.PublicKey, c.digest, nil); ok != c.ok {
+			t.Errorf("%s: %v", c.name, ok)
+		}
+	}
+}
+
+// program has TestCosign exchange signatures with cosign, which
+// `go install github.com/sigstore/cosign/v2/cmd/cosign@v2.6.2` installs:
+//
+//	go test ./internal/models/signing -run TestCosign -cosign PATH
+var program = flag.String("cosign", "", "path of cosign")
+
+func TestCosign(t *testing.T) {
+	t.Parallel()
+	if *program == "" {
+		t.Skip("cosign is not there: name it with -cosign")
+	}
+	dir := t.TempDir()
+	cosign := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), *program, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir, "COSIGN_PASSWORD=secret")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	n := pushed(t, serve(t), "team/model:v1", "one")
+	private, public, err := GenerateKey([]byte("secret"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := check(text, []byte("nothing"), &key.PublicKey, "sha256:1", nil); ok {
-		t.Error("no signature is one")
+	key, err := ParsePrivateKey(private, []byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "ours.key"), private, 0o600), os.WriteFile(filepath.Join(dir, "ours.pub"), public, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	digest, err := Sign(t.Context(), n, key, nil, transfer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := cosign("verify", "--key", "ours.pub", "--insecure-ignore-tlog=true", "--allow-http-registry", n.String()); err != nil {
+		t.Fatalf("cosign does not verify ours: %v\n%s", err, out)
+	}
+	if out, err := cosign("generate-key-pair"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	by := n
+	by.Tag, by.Digest = "", godigest.Digest(digest)
+	for _, name := range []string{"cosign.key", "ours.key"} { // each reads the other's keys
+		if out, err := cosign("sign", "--key", name, "--tlog-upload=false", "--yes", "--allow-http-registry", by.String()); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "cosign.pub"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := ParsePublicKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if valid, err := Verify(t.Context(), n, theirs, nil, transfer.Options{}); err != nil || len(valid) != 1 {
+		t.Errorf("cosign's signature: %v, %v", valid, err)
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, "cosign.key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParsePrivateKey(text, []byte("secret")); err != nil {
+		t.Errorf("cosign's private key: %v", err)
 	}
 }
 
