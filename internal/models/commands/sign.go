@@ -68,7 +68,6 @@ is in COSIGN_PASSWORD, or asked for.`,
 	}
 	command.Flags().StringVar(&key, "key", "", "file with the private key")
 	command.Flags().StringToStringVarP(&annotations, "annotation", "a", nil, "KEY=VALUE to sign along; repeat for more")
-	command.MarkFlagRequired("key")
 	command.MarkFlagFilename("key", "key")
 	return command
 }
@@ -112,7 +111,6 @@ the digest that was signed: use the model by this.`,
 	}
 	command.Flags().StringVar(&key, "key", "", "file with the public key")
 	command.Flags().StringToStringVarP(&annotations, "annotation", "a", nil, "KEY=VALUE that must have been signed along; repeat for more")
-	command.MarkFlagRequired("key")
 	command.MarkFlagFilename("key", "pub", "pem")
 	return command
 }
@@ -167,6 +165,9 @@ func (s *session) keyPassword() ([]byte, error) {
 
 // readKey reads a key in a file.
 func readKey(path string) ([]byte, error) {
+	if path == "" {
+		return nil, cli.Usagef("no key: name its file with --key")
+	}
 	if strings.Contains(path, "://") {
 		return nil, cli.Usagef("cannot use --key %s: it must be a file", path)
 	}

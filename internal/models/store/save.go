@@ -89,8 +89,8 @@ func (s *Store) save(ctx context.Context, dir string, n Name, o SaveOptions) (*V
 		return nil, err
 	}
 	payload := dir
-	if info, err := os.Stat(filepath.Join(src.dir, artifact.ModelDir)); described && err == nil && info.IsDir() {
-		payload = filepath.Join(src.dir, artifact.ModelDir)
+	if info, err := os.Stat(filepath.Join(dir, artifact.ModelDir)); err == nil && info.IsDir() {
+		payload = filepath.Join(dir, artifact.ModelDir)
 	}
 	u, err := s.Use(ctx)
 	if err != nil {
@@ -297,7 +297,7 @@ func (p *packing) keep(ctx context.Context, f sourceFile, seen *seen) (ocispec.D
 		if clone(to, from) == nil {
 			return p.count(ctx, hash, from)
 		}
-		return p.count(ctx, io.MultiWriter(to, hash), from)
+		return p.count(ctx, io.MultiWriter(&early{File: to}, hash), from)
 	})
 	if err != nil {
 		return ocispec.Descriptor{}, err
@@ -330,6 +330,22 @@ func (p *packing) adopt(fill func(f *os.File, hash io.Writer) (int64, error)) (d
 		return d, errors.Join(err, os.Remove(f.Name()))
 	}
 	return d, nil
+}
+
+// early is a file that the kernel writes while it grows.
+type early struct {
+	*os.File
+	size, started int64
+}
+
+// Write appends.
+func (e *early) Write(p []byte) (int, error) {
+	n, err := e.File.Write(p)
+	if e.size += int64(n); e.size-e.started >= writeStep {
+		durable.StartWriting(e.File, e.started, e.size-e.started)
+		e.started = e.size
+	}
+	return n, err
 }
 
 // copyBuffer is how much is read at a time.

@@ -109,11 +109,15 @@ func (u *Use) publish(f *os.File, d digest.Digest) error {
 	return durable.SyncDir(u.path("blobs"))
 }
 
+// writeStep is after how many bytes the kernel begins to write.
+const writeStep = 8 << 20
+
 // receiver writes a file and its digest.
 type receiver struct {
 	file        *os.File
 	hash        hash.Hash
 	size, limit int64
+	started     int64 // up to where the kernel was told to write
 }
 
 // resume reads what is there.
@@ -137,6 +141,10 @@ func (w *receiver) Write(p []byte) (int, error) {
 	n, err := w.file.WriteAt(p, w.size)
 	w.hash.Write(p[:n])
 	w.size += int64(n)
+	if w.size-w.started >= writeStep {
+		durable.StartWriting(w.file, w.started, w.size-w.started)
+		w.started = w.size
+	}
 	return n, err
 }
 
