@@ -117,10 +117,22 @@ test-cluster: programs ## Tier 3: the others: whole clusters, examples, macOS
 .PHONY: soak
 soak: programs ## Run what is long or needs the network: soaks, Kubeflow's own suites, frameworks, benchmarks
 	go test -vet=off ./examples/elastic -run 'TestWorkersComeAndGo' -soak
-	go test -vet=off ./e2e -run 'TestFaults$$|TestTrainingFaults$$|TestChart/kills' -soak -timeout 90m
+	go test -vet=off ./e2e -run 'TestFaults$$|TestTrainingFaults$$|TestKilledImages$$|TestChart/kills' -soak -timeout 90m
 	go test -vet=off ./e2e -run 'TestUpstream' -upstream -timeout 60m
 	go test -vet=off ./e2e -run 'Frameworks' -frameworks -timeout 60m
+	$(MAKE) fuzz
 	$(MAKE) bench
+
+FUZZTIME ?= 20s
+
+.PHONY: fuzz
+fuzz: ## Fuzz what reads images and models, each target for FUZZTIME
+	@for package in $$(go list ./internal/platform/imagestore/... ./internal/platform/registry ./internal/models/signature); do \
+		targets=$$(go test -vet=off -list '^Fuzz' $$package | sed -n '/^Fuzz/p') || exit 1; \
+		for target in $$targets; do \
+			go test -vet=off $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \
+		done; \
+	done
 
 .PHONY: lint
 lint: ## Check formatting, vet, staticcheck and generated files

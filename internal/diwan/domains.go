@@ -7,6 +7,7 @@ package diwan
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"diwan.dev/diwan/internal/models"
 	"diwan.dev/diwan/internal/platform/domain"
 	"diwan.dev/diwan/internal/training"
 	"diwan.dev/diwan/internal/tuning"
@@ -23,6 +24,7 @@ func Domains(o Options) []domain.Domain {
 	return []domain.Domain{
 		tuning.New(o.Tuning).Domain(),
 		training.Domain(o.Training),
+		models.Domain(),
 	}
 }
 

@@ -189,6 +189,28 @@
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [create]
+{{- if not (has "models" .Values.without) }}
+- apiGroups: [models.diwan.dev]
+  resources: [models]
+  verbs: [get, list, watch]
+# Models of versions for which nobody made one.
+- apiGroups: [models.diwan.dev]
+  resources: [models]
+  verbs: [create]
+- apiGroups: [models.diwan.dev]
+  resources: [models/status, models/finalizers]
+  verbs: [update]
+- apiGroups: [models.diwan.dev]
+  resources: [modelversions]
+  verbs: [get, list, watch, patch]
+# Versions that their Model does not keep.
+- apiGroups: [models.diwan.dev]
+  resources: [modelversions]
+  verbs: [delete]
+- apiGroups: [models.diwan.dev]
+  resources: [modelversions/status]
+  verbs: [patch]
+{{- end }}
 {{- end }}
 {{- define "diwan.userRights" }}
 - apiGroups: [kubeflow.org]
@@ -199,5 +221,8 @@
   verbs: {{ toJson .verbs }}
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
+  verbs: {{ toJson .verbs }}
+- apiGroups: [models.diwan.dev]
+  resources: [models, modelversions]
   verbs: {{ toJson .verbs }}
 {{- end }}

@@ -5,6 +5,7 @@
 package laptop
 
 import (
+	models "diwan.dev/diwan/internal/models/laptop"
 	"diwan.dev/diwan/internal/platform/laptop"
 	scheduling "diwan.dev/diwan/internal/scheduling/laptop"
 	training "diwan.dev/diwan/internal/training/laptop"
@@ -33,7 +34,7 @@ func Wings(o Options) func(*laptop.Lent) ([]laptop.Wing, error) {
 		if err != nil {
 			return nil, err
 		}
-		return []laptop.Wing{tuning.New(lent, o.Collector), trains, places}, nil
+		return []laptop.Wing{tuning.New(lent, o.Collector), trains, places, models.New()}, nil
 	}
 }
 

@@ -3,6 +3,7 @@
 package laptop
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -41,22 +42,23 @@ func puller(home Home, own Registry) (*imagepull.Puller, error) {
 	return imagepull.New(store, home.Path(RegistriesFile), authn.NewMultiKeychain(own, authn.DefaultKeychain)), nil
 }
 
-// ImagesInUse says of an image which container runs in it, as POD/NAME/ATTEMPT by the
+// ImagesInUse says of an image which container runs in it, or has it as a volume, as POD/NAME/ATTEMPT by the
 // Pod's UID; "" if none does. It knows the containers that there are now, whether or
 // not the cluster runs.
 func ImagesInUse(home Home) (func(*imagestore.Image) string, error) {
 	runs, err := runstate.List(home.Path("node", "sandboxes"))
-	if err != nil {
-		return nil, fmt.Errorf("cannot list the containers in images: %w", err)
+	processes, other := runstate.List(home.Path("node", "pods")) // which may have volumes of images
+	if err := errors.Join(err, other); err != nil {
+		return nil, fmt.Errorf("cannot list the containers: %w", err)
 	}
 	used := map[string]string{}
-	for _, run := range runs {
+	for _, run := range append(runs, processes...) {
 		record, _, err := run.Read()
 		if err != nil {
 			continue // it is being removed, or has not begun
 		}
-		if root := record.Spec.Root; root != nil {
-			used[root.ImageID] = record.Spec.ID.String()
+		for _, id := range record.Spec.Images() {
+			used[id] = record.Spec.ID.String()
 		}
 	}
 	return func(i *imagestore.Image) string {

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"diwan.dev/diwan/internal/platform/node/cgroup"
 	"diwan.dev/diwan/internal/platform/node/container"
 	"diwan.dev/diwan/internal/platform/node/image"
 	"diwan.dev/diwan/internal/platform/node/imagepull"
@@ -85,6 +86,9 @@ type Config struct {
 	// MaxPods bounds the Pods on the node. Default max(110, 64 per core): 200
 	// parallel trials fit on four cores.
 	MaxPods int64
+	// PIDs is how many processes and threads a container may have, where this process may
+	// make cgroups; 0 is no limit. Default cgroup.DefaultPIDs().
+	PIDs int64
 	// StatusHold is how long the status Running may wait for a better one, so
 	// that a Pod that ends within it costs one write. Default 40 ms.
 	StatusHold time.Duration
@@ -150,6 +154,7 @@ func DefaultConfig(home string) Config {
 		},
 		CPUs:          int64(runtime.NumCPU()),
 		MaxPods:       max(110, 64*int64(runtime.NumCPU())),
+		PIDs:          cgroup.DefaultPIDs(),
 		StatusHold:    40 * time.Millisecond,
 		StopGrace:     10 * time.Second,
 		StartParallel: max(4, 2*runtime.NumCPU()),
@@ -187,7 +192,7 @@ func (c *Config) check() error {
 		return missing("Puller")
 	case c.StatusHold < 0 || c.ReadInterval <= 0 || c.DiskCheck <= 0 || c.ImageCheck <= 0 || c.LeaseDuration < time.Second:
 		return errors.New("cannot create a node: a duration in the Config is out of range; start from DefaultConfig")
-	case c.StartParallel < 1 || c.CPUs < 1 || c.Memory < 0 || c.MaxPods < 1 || c.KeepLog < 1:
+	case c.StartParallel < 1 || c.CPUs < 1 || c.Memory < 0 || c.MaxPods < 1 || c.PIDs < 0 || c.KeepLog < 1:
 		return errors.New("cannot create a node: a limit in the Config is too small; start from DefaultConfig")
 	}
 	if c.APIServer != "" {

@@ -120,7 +120,8 @@ func (f *follower) startedMessage() string {
 }
 
 // onHost is where a path of the container lies on the host: inside the mount
-// that is nearest to it, or, if there is none, at the same place.
+// that is nearest to it, or, if there is none, at the same place. What is in a volume of
+// an image is nowhere, and the path that of no file.
 func onHost(path string, mounts []container.Mount) (host string, mounted bool) {
 	path = filepath.Clean(path)
 	best, at := path, -1
@@ -128,6 +129,9 @@ func onHost(path string, mounts []container.Mount) (host string, mounted bool) {
 		rel, err := filepath.Rel(m.Target, path)
 		if err == nil && filepath.IsLocal(rel) && len(m.Target) > at {
 			best, at = filepath.Join(m.Source, rel), len(m.Target)
+			if len(m.Layers) > 0 {
+				best = filepath.Join(os.DevNull, best)
+			}
 		}
 	}
 	return best, at >= 0

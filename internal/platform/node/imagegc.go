@@ -50,8 +50,8 @@ func (n *Node) imageBounds() imagestore.PruneOptions {
 	}
 }
 
-// imagesInUse reports of an image whether a container of this node's Pods runs in it,
-// or may again.
+// imagesInUse reports of an image whether a container of this node's Pods runs in it, or
+// has it as a volume, or may again.
 func (n *Node) imagesInUse() func(*imagestore.Image) bool {
 	var used []string
 	for _, w := range n.allWorkers() {
@@ -59,10 +59,23 @@ func (n *Node) imagesInUse() func(*imagestore.Image) bool {
 		for _, c := range containersOf(w.pod) {
 			used = append(used, c.Image)
 		}
+		for _, v := range w.pod.Spec.Volumes {
+			if v.Image != nil {
+				used = append(used, v.Image.Reference)
+			}
+		}
 		for _, e := range w.containers {
 			used = append(used, e.imageID)
+			if e.run != nil { // its image, and its volumes', may have other names by now
+				spec := e.run.Spec()
+				used = append(used, spec.Images()...)
+			}
 		}
+		uid := string(w.pod.UID)
 		w.mu.Unlock()
+		for _, image := range n.volumes.Images(uid) {
+			used = append(used, image.ID)
+		}
 	}
 	return func(i *imagestore.Image) bool {
 		for _, name := range used {

@@ -93,6 +93,9 @@ func New(cfg Config) (*Node, error) {
 	}
 	volumes := volume.DefaultConfig(cfg.Dir, cfg.Client)
 	volumes.Objects, volumes.RootCA, volumes.Allocatable = n.objects, cfg.RootCA, n.allocatable()
+	if cfg.Puller != nil {
+		volumes.Image = n.imageVolume
+	}
 	n.volumes = volume.New(volumes)
 	return n, nil
 }

@@ -163,7 +163,7 @@ func (w *worker) describe(ctx context.Context, pod *corev1.Pod, c *corev1.Contai
 	w.mu.Unlock()
 	spec := container.Spec{
 		ID:    container.ID{Pod: string(pod.UID), Name: c.Name, Attempt: attempt},
-		Netns: sandbox.NetnsPath, Hold: sandbox.Hold, Limits: limitsOf(c), Restarts: next.restarts,
+		Netns: sandbox.NetnsPath, Hold: sandbox.Hold, Limits: n.limitsOf(c), Restarts: next.restarts,
 		Stdin: c.Stdin, StdinOnce: c.StdinOnce, TTY: c.TTY,
 	}
 	if err := w.secure(pod, c, s, &spec); err != nil {
@@ -252,6 +252,9 @@ func (w *worker) mounts(pod *corev1.Pod, c *corev1.Container, env *environment, 
 	volumes, err := w.node.volumes.Mounts(pod, c, env.expandStrict)
 	for i := range volumes {
 		volumes[i].Optional = volumes[i].Target == tokenPath
+		if volumes[i].ImageID != "" && !s.runtime.Mounts() {
+			return nil, fmt.Errorf("cannot mount the image at %s: %s", volumes[i].Target, withoutMounts(w.node.cfg.Network.Shared()))
+		}
 	}
 	return append(mounts, volumes...), err
 }
@@ -357,8 +360,9 @@ func hostname(pod *corev1.Pod) string {
 	return name
 }
 
-func limitsOf(c *corev1.Container) container.Limits {
+func (n *Node) limitsOf(c *corev1.Container) container.Limits {
 	return container.Limits{
+		PIDs:       n.cfg.PIDs,
 		Memory:     c.Resources.Limits.Memory().Value(),
 		CPU:        c.Resources.Limits.Cpu().MilliValue(),
 		CPURequest: c.Resources.Requests.Cpu().MilliValue(),

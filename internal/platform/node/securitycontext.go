@@ -39,6 +39,9 @@ func (w *worker) secure(pod *corev1.Pod, c *corev1.Container, s *setting, spec *
 
 // secureImage is secure for a container in an image.
 func (w *worker) secureImage(pod *corev1.Pod, c *corev1.Container, s *setting, spec *container.Spec) error {
+	if err := refused(pod); err != nil {
+		return err
+	}
 	who, err := w.imageUser(pod, c, s)
 	if err != nil {
 		return err
@@ -55,11 +58,32 @@ func (w *worker) secureImage(pod *corev1.Pod, c *corev1.Container, s *setting, s
 	if spec.Sysctls, err = sysctlsOf(pod); err != nil {
 		return err
 	}
+	if spec.Among, err = w.among(pod, c); err != nil {
+		return err
+	}
+	spec.SharesProcesses = ptr.Deref(pod.Spec.ShareProcessNamespace, false) && spec.Among == nil
 	layers := s.pulled.Dirs()
 	slices.Reverse(layers)
 	context := cmp.Or(c.SecurityContext, &corev1.SecurityContext{})
 	spec.Root = &container.Root{
 		ImageID: s.img.ID, Layers: layers, ReadOnly: ptr.Deref(context.ReadOnlyRootFilesystem, false),
+	}
+	return nil
+}
+
+// refused says what a Pod asks for that no container in an image gets here, with the remedy: without
+// it the Pod would not be what its author means.
+func refused(pod *corev1.Pod) error {
+	for _, f := range []struct {
+		set           bool
+		field, remedy string
+	}{
+		{pod.Spec.HostPID, "hostPID", "containers in images have process IDs of their own; run the Pod as processes of this machine with runtimeClassName: process"},
+		{pod.Spec.HostIPC, "hostIPC", "containers in images have IPC of their own; run the Pod as processes of this machine with runtimeClassName: process"},
+	} {
+		if f.set {
+			return fmt.Errorf("%s is refused: %s", f.field, f.remedy)
+		}
 	}
 	return nil
 }
@@ -175,9 +199,7 @@ func ignored(pod *corev1.Pod, c *corev1.Container, inImage bool) []string {
 		add(len(of.Sysctls) > 0, "securityContext.sysctls", remedy)
 		return all
 	}
-	add(pod.Spec.HostPID, "hostPID", "containers in images have process IDs of their own; run the container as a process with runtimeClassName: process")
-	add(pod.Spec.HostIPC, "hostIPC", "containers in images have IPC of their own; run the container as a process with runtimeClassName: process")
-	add(ptr.Deref(pod.Spec.ShareProcessNamespace, false), "shareProcessNamespace", "each container has process IDs of its own; use kubectl exec")
+	add(pod.Spec.HostUsers != nil && !*pod.Spec.HostUsers, "hostUsers: false", "containers have the users of this machine, less their capabilities; run Diwan as an ordinary user, where each container has a user namespace")
 	add(context.SELinuxOptions != nil || of.SELinuxOptions != nil, "securityContext.seLinuxOptions", "this machine's node sets no labels; remove the field")
 	profile := cmp.Or(context.AppArmorProfile, of.AppArmorProfile)
 	add(profile != nil && profile.Type == corev1.AppArmorProfileTypeLocalhost, "securityContext.appArmorProfile", "this machine's node applies no AppArmor profiles; use seccompProfile")

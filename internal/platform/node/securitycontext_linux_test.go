@@ -115,7 +115,14 @@ func TestIgnored(t *testing.T) {
 	if got := strings.Join(ignored(pod, c, false), "\n"); !strings.Contains(got, "readOnlyRootFilesystem") || strings.Contains(got, "hostPID") {
 		t.Errorf("as a process it ignores %s", got)
 	}
-	if got := strings.Join(ignored(pod, c, true), "\n"); strings.Contains(got, "readOnlyRootFilesystem") || !strings.Contains(got, "hostPID") || !strings.Contains(got, "shareProcessNamespace") {
+	if got := strings.Join(ignored(pod, c, true), "\n"); strings.Contains(got, "readOnlyRootFilesystem") || strings.Contains(got, "hostPID") || strings.Contains(got, "shareProcessNamespace") {
 		t.Errorf("in an image it ignores %s", got)
+	}
+	if err := refused(pod); err == nil || !strings.Contains(err.Error(), "hostPID is refused") {
+		t.Errorf("a Pod that wants the machine's processes: %v", err)
+	}
+	pod.Spec.HostPID = false
+	if err := refused(pod); err != nil {
+		t.Error(err)
 	}
 }

@@ -101,9 +101,11 @@ func TestGPUs(t *testing.T) {
 }
 
 func TestOnHost(t *testing.T) {
-	mounts := []container.Mount{{Source: "/v/a", Target: "/var/log"}, {Source: "/v/b", Target: "/var/log/katib"}, {Source: "/v/c", Target: "/var/logs"}}
+	mounts := []container.Mount{{Source: "/v/a", Target: "/var/log"}, {Source: "/v/b", Target: "/var/log/katib"}, {Source: "/v/c", Target: "/var/logs"},
+		{Source: "/etc", Target: "/image", Layers: []string{"/layer"}}}
 	for path, want := range map[string]string{
 		"/var/log/katib/metrics.log": "/v/b/metrics.log", "/var/log/x": "/v/a/x", "/var/logs/y": "/v/c/y", "/tmp/z": "/tmp/z", "/var/log/../x": "/var/x",
+		"/image/shadow": "/dev/null/etc/shadow", // not the machine's
 	} {
 		if got, _ := onHost(path, mounts); got != want {
 			t.Errorf("%s is at %s, want %s", path, got, want)

@@ -45,7 +45,7 @@ func Open(dir string) *Groups {
 			break
 		}
 	}
-	for _, c := range []string{"memory", "cpu"} {
+	for _, c := range []string{"memory", "cpu", "pids"} {
 		mount := filepath.Join("/sys/fs/cgroup", c)
 		if _, err := os.Stat(filepath.Join(mount, "tasks")); err != nil || g.has[c] {
 			continue
@@ -71,7 +71,7 @@ func (g *Groups) openUnified(mount, own, name string) {
 			continue
 		}
 		g.base = base
-		for _, c := range []string{"memory", "cpu"} {
+		for _, c := range []string{"memory", "cpu", "pids"} {
 			write(parent, "cgroup.subtree_control", "+"+c) // may be so already
 			if write(base, "cgroup.subtree_control", "+"+c) == nil {
 				g.has[c] = true
@@ -202,7 +202,7 @@ func (g *Groups) Create(id container.ID, l container.Limits) (dirs, warnings []s
 			}
 		}
 	}
-	need := map[string]bool{"memory": l.Memory > 0, "cpu": l.CPU > 0 || l.CPURequest > 0}
+	need := map[string]bool{"memory": l.Memory > 0, "cpu": l.CPU > 0 || l.CPURequest > 0, "pids": l.PIDs > 0}
 	for c, parent := range g.legacy {
 		if need[c] || c == "memory" { // which also tells what was used
 			made[c] = add(parent)
@@ -217,6 +217,9 @@ func (g *Groups) Create(id container.ID, l container.Limits) (dirs, warnings []s
 		if err := g.limitCPU(made["cpu"], l); err != nil && l.CPU > 0 {
 			warnings = append(warnings, fmt.Sprintf("the CPU limit is not enforced: %v", err))
 		}
+	}
+	if need["pids"] {
+		limitPIDs(made["pids"], l.PIDs)
 	}
 	return dirs, warnings
 }
@@ -297,8 +300,12 @@ func (g *Groups) isLegacy(dir string) bool {
 }
 
 // Kill kills every process of the groups, but this one: a thread by which a run
-// began is in its legacy groups until the thread has ended.
+// began is in its legacy groups until the thread has ended. Where the number of processes
+// is bounded, none can make another meanwhile.
 func (g *Groups) Kill(dirs []string) {
+	for _, dir := range dirs {
+		write(dir, "pids.max", "0")
+	}
 	for _, dir := range dirs {
 		if write(dir, "cgroup.kill", "1") == nil {
 			continue

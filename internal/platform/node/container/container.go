@@ -32,9 +32,9 @@ type ID struct {
 // String is pod/name/attempt.
 func (id ID) String() string { return fmt.Sprintf("%s/%s/%d", id.Pod, id.Name, id.Attempt) }
 
-// Mount makes a file or directory of the host appear in a container.
+// Mount makes a file or directory of the host, or of an image, appear in a container.
 type Mount struct {
-	// Source is the absolute path on the host. It exists.
+	// Source is the absolute path on the host, or in the image. It exists.
 	Source string `json:"source"`
 	// Target is the absolute path in the container.
 	Target string `json:"target"`
@@ -43,6 +43,15 @@ type Mount struct {
 	// Optional mounts are left out without a word where mounting is not
 	// possible: the node adds them for convenience (/etc/hosts).
 	Optional bool `json:"optional,omitempty"`
+	// Base is the directory of the volume in which Source lies. No link in it leads out
+	// of it, whatever programs that share the volume do meanwhile. "" trusts the path.
+	Base string `json:"base,omitempty"`
+	// Layers are the unpacked layers of an image on the host, absolute paths, lowest
+	// first. Source is then in what they show together, where links end. Such a mount is
+	// read-only, and none of its files is executed.
+	Layers []string `json:"layers,omitempty"`
+	// ImageID names the image of Layers, as Root.ImageID does.
+	ImageID string `json:"imageID,omitempty"`
 }
 
 // User is who a container runs as.
@@ -60,6 +69,9 @@ type Limits struct {
 	CPU int64 `json:"cpu,omitempty"`
 	// CPURequest in thousandths of a core: the weight against others.
 	CPURequest int64 `json:"cpuRequest,omitempty"`
+	// PIDs is how many processes and threads there may be at a time. Where it cannot be
+	// held there is no warning: nobody asked for it.
+	PIDs int64 `json:"pids,omitempty"`
 }
 
 // Root is the root file system of a container in an image.
@@ -113,6 +125,12 @@ type Spec struct {
 	// User is nil for the node's own user. A node that is not root gives its own
 	// user these ids, where it can.
 	User *User `json:"user,omitempty"`
+	// Among is a run of a container with a Root, in whose process namespace this one is; it
+	// ends with that. nil is a namespace of its own. It applies to containers with a Root.
+	Among *ID `json:"among,omitempty"`
+	// SharesProcesses puts the run into one process namespace with all runs of its Pod
+	// that say so. It applies to containers with a Root, and without Among.
+	SharesProcesses bool `json:"sharesProcesses,omitempty"`
 	// Root is the root file system; nil is the host's, for a process.
 	Root *Root `json:"root,omitempty"`
 	// Security applies to containers with a Root.
@@ -136,6 +154,20 @@ type Spec struct {
 	Restarts int32 `json:"restarts,omitempty"`
 	// Backoff is the caller's step of the back-off between restarts.
 	Backoff int `json:"backoff,omitempty"`
+}
+
+// Images are the IDs of all images whose files the container has.
+func (s *Spec) Images() []string {
+	var all []string
+	if s.Root != nil {
+		all = append(all, s.Root.ImageID)
+	}
+	for _, m := range s.Mounts {
+		if m.ImageID != "" {
+			all = append(all, m.ImageID)
+		}
+	}
+	return all
 }
 
 // Outcome says how a run ended.

@@ -143,6 +143,9 @@ func (p *Puller) pull(ctx context.Context, r Request, name imagestore.Name) (*im
 	defer unlock()
 	// Another Pod may have pulled it while this one waited.
 	if image, done, err := p.present(r, name); done {
+		if err == nil {
+			r.Event(corev1.EventTypeNormal, "Pulled", fmt.Sprintf("Container image %q already present on machine", r.Image))
+		}
 		return image, err
 	}
 	select {

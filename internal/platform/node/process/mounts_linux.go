@@ -4,7 +4,6 @@ package process
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,8 +15,9 @@ import (
 
 // mountAll makes the mounts in the calling thread's new mount namespace. Mounts
 // of the host still appear in it later, but nothing of it on the host.
-// The mount points that this needs on the host are in points.
-func (r *Runtime) mountAll(mounts []container.Mount, points *mountpoints) error {
+// The mount points that this needs on the host are in points. scratch is a directory of
+// the run.
+func (r *Runtime) mountAll(mounts []container.Mount, scratch string, points *mountpoints) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("cannot detach the mounts of the host: %w", err)
 	}
@@ -26,11 +26,13 @@ func (r *Runtime) mountAll(mounts []container.Mount, points *mountpoints) error 
 		return fmt.Errorf("cannot create mount points for secrets: %w", err)
 	}
 	for i, m := range mounts {
-		if _, err = os.Stat(m.Source); err == nil {
-			covered, err = r.place(m, covered, mounts[:i], points)
-		}
+		from, err := takeSource(m, scratch)
 		if err == nil {
-			err = bind(m)
+			covered, err = r.place(from.shown(), covered, mounts[:i], points)
+			if err == nil {
+				err = from.bind()
+			}
+			from.close()
 		}
 		if err == nil { // what it hides needs no protection
 			covered = slices.DeleteFunc(covered, func(c container.Mount) bool { return within(c.Target, resolved(m.Target)) })

@@ -91,7 +91,7 @@ func (r *Runtime) surround(spec *container.Spec, points *mountpoints) error {
 		}
 	}
 	if len(spec.Mounts) > 0 {
-		if err := r.mountAll(spec.Mounts, points); err != nil {
+		if err := r.mountAll(spec.Mounts, string(runstate.Of(r.cfg.Dir, spec.ID)), points); err != nil {
 			return err
 		}
 	}

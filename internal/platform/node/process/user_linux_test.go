@@ -20,7 +20,7 @@ import (
 
 func TestAsAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	rootlesstest.Again(t, "TestMount|TestServiceAccounts|TestUser|TestExec|TestKilledOwner")
+	rootlesstest.Again(t, "TestMount|TestSources|TestServiceAccounts|TestUser|TestExec|TestKilledOwner")
 }
 
 // TestUserMountsAnywhere mounts where the user may make nothing: the machine is

@@ -47,7 +47,10 @@ func (d Dir) Path(name string) string { return filepath.Join(string(d), name) }
 // Create makes the directory. It fails where the run is known already.
 func (d Dir) Create() error {
 	err := os.Mkdir(string(d), 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
+	for range 10 { // the Pod's last run may be removed meanwhile, with its directory
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
 		if err = os.MkdirAll(filepath.Dir(string(d)), 0o711); err == nil {
 			err = os.Mkdir(string(d), 0o700)
 		}

@@ -39,7 +39,11 @@ func TestMain(m *testing.M) {
 	if err := rootless.Enter(nil); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if built != "" {
+		os.RemoveAll(built)
+	}
+	os.Exit(code)
 }
 
 func testConfig(dir string) Config {

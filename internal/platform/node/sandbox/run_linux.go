@@ -32,6 +32,8 @@ type run struct {
 	started  time.Time
 	pid      int    // the program
 	began    uint64 // when, as the run file says
+	spaces   [2]string
+	joined   bool // whether its processes are among those of others
 	warnings []string
 	cpu      time.Duration // of a monitor that this process waited for
 	kept     *keeper.Kept  // nil without a keeper, or where an earlier process started it
@@ -123,12 +125,20 @@ func (r *run) finish(saw runstate.Report) {
 	close(r.done)
 }
 
-// sweep kills what is left of the run until nothing is. The program is PID 1 of its
-// namespace, so its end is that of all others there.
+// sweep kills what is left of the run until nothing is. A program that is PID 1 of its
+// namespace ends with all others there. Among those of another container, they are found by
+// their mounts.
 func (r *run) sweep() {
 	for pause := time.Millisecond; ; pause = min(2*pause, time.Second) {
 		program := r.signal(unix.SIGKILL)
-		if r.runtime.groups.Remove(r.record.Groups) && errors.Is(program, os.ErrProcessDone) {
+		var others []int
+		if r.joined {
+			others = r.members()
+		}
+		for _, pid := range others {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		if r.runtime.groups.Remove(r.record.Groups) && len(others) == 0 && errors.Is(program, os.ErrProcessDone) {
 			return
 		}
 		time.Sleep(pause) // the kernel needs a moment to end them
@@ -214,7 +224,7 @@ func (r *run) Remove() error {
 	default:
 		return fmt.Errorf("cannot remove container %s: it is running", r.record.Spec.ID)
 	}
-	if err := discard(r.state); err != nil {
+	if err := r.runtime.forget(r.state); err != nil {
 		return fmt.Errorf("cannot remove the state of container %s: %w", r.record.Spec.ID, err)
 	}
 	return nil
@@ -225,7 +235,7 @@ func (r *run) abandon() {
 	for pause := time.Millisecond; !r.runtime.groups.Remove(r.record.Groups) && pause < time.Second; pause *= 2 {
 		time.Sleep(pause)
 	}
-	discard(r.state)
+	r.runtime.forget(r.state)
 }
 
 // Usage measures the run's processes.
@@ -236,17 +246,34 @@ func (r *run) Usage() (container.Usage, error) {
 	return cgroup.Usage(r.members()), nil
 }
 
-// members are the processes of the run's PID namespace.
+// remember notes the namespaces by which the run's processes are known.
+func (r *run) remember() {
+	for i, name := range spacesOf(fmt.Sprintf("/proc/%d", r.pid)) {
+		if name != "" { // it may have ended
+			r.spaces[i] = name
+		}
+	}
+}
+
+// spacesOf are the namespaces of a process's processes and mounts. The latter are the run's
+// own; its monitor has those, too.
+func spacesOf(proc string) (spaces [2]string) {
+	for i, name := range []string{"pid", "mnt"} {
+		spaces[i], _ = os.Readlink(filepath.Join(proc, "ns", name))
+	}
+	return spaces
+}
+
+// members are the run's processes.
 func (r *run) members() []int {
-	own, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", r.pid))
-	if err != nil {
+	if r.spaces[0] == "" || r.spaces[1] == "" {
 		return nil
 	}
 	var pids []int
-	links, _ := filepath.Glob("/proc/[0-9]*/ns/pid")
-	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && to == own {
-			if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(link)))); err == nil {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, proc := range all {
+		if spacesOf(proc) == r.spaces {
+			if pid, err := strconv.Atoi(filepath.Base(proc)); err == nil {
 				pids = append(pids, pid)
 			}
 		}

@@ -30,6 +30,8 @@ type Runtime struct {
 	looked   sync.Once
 	overlay  error // why there are no overlays, once it was looked
 
+	sharing sync.Mutex // held while a Pod's process namespace is made or given up
+
 	closing chan struct{}
 	once    sync.Once
 	live    sync.WaitGroup // the goroutines that wait for adopted runs
@@ -137,6 +139,12 @@ func (r *Runtime) Recover(ctx context.Context) ([]container.Run, error) {
 		}
 	}
 	r.groups.Tidy(known)
+	pods, _ := filepath.Glob(filepath.Join(r.cfg.Dir, "*"))
+	for _, pod := range pods {
+		if err := r.leavePod(pod); err != nil {
+			return nil, err
+		}
+	}
 	return runs, nil
 }
 
@@ -148,20 +156,22 @@ func (r *Runtime) recover(ctx context.Context, st runstate.Dir) (*run, error) {
 	if err != nil {
 		saw, lookErr := st.Look()
 		if lookErr == nil && !saw.Running {
-			return nil, discard(st)
+			return nil, r.forget(st)
 		}
 		return nil, errors.Join(err, lookErr)
 	}
 	if _, err := os.Stat(st.Path("run")); errors.Is(err, fs.ErrNotExist) {
 		r.groups.Remove(rec.Groups)
-		return nil, discard(st)
+		return nil, r.forget(st)
 	}
 	run := &run{runtime: r, state: st, record: rec, started: started, done: make(chan struct{})}
 	saw, err := st.Settle(ctx)
 	if err != nil {
 		return nil, err
 	}
+	run.joined = rec.Spec.Among != nil || rec.Spec.SharesProcesses
 	run.pid, run.began = saw.PID, saw.Began
+	run.remember()
 	if saw.Running {
 		r.live.Go(run.watch)
 		return run, nil

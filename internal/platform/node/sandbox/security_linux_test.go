@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"diwan.dev/diwan/internal/platform/node/capability"
+	"diwan.dev/diwan/internal/platform/node/cgroup"
 	"diwan.dev/diwan/internal/platform/node/container"
 	"diwan.dev/diwan/internal/platform/node/rootless"
 )
@@ -253,6 +255,25 @@ func TestMemoryLimit(t *testing.T) {
 	if exit := await(t, run); !exit.OOMKilled || exit.Code != 137 || exit.PeakMemory < 24<<20 || exit.PeakMemory > 64<<20 {
 		t.Errorf("got %+v", exit)
 	}
+}
+
+// TestForkBomb has a program make as many others as it can, which are few, and ends them all.
+func TestForkBomb(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	spec := specFor(t, "sh", "-c", `(while :; do sleep 1000 & done) 2>/dev/null; echo refused; while :; do (sleep 1000 &) 2>/dev/null; done`)
+	spec.Limits.PIDs = 24
+	started := start(t, r, spec).(*run)
+	i := slices.IndexFunc(started.record.Groups, func(dir string) bool { _, err := os.Stat(filepath.Join(dir, "pids.max")); return err == nil })
+	if i < 0 {
+		t.Skip("this machine lets this user bound no processes")
+	}
+	awaitText(t, spec.Log, "refused")
+	if n := len(cgroup.Members(started.record.Groups[i])); n < 8 || n > 24 {
+		t.Errorf("there are %d processes, want at most 24", n)
+	}
+	started.Kill()
+	await(t, started)
 }
 
 func TestUsage(t *testing.T) {

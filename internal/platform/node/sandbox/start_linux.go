@@ -20,6 +20,7 @@ import (
 
 	"diwan.dev/diwan/internal/platform/node/container"
 	"diwan.dev/diwan/internal/platform/node/keeper"
+	"diwan.dev/diwan/internal/platform/node/runstate"
 	"diwan.dev/diwan/internal/platform/node/sandbox/early"
 	"diwan.dev/diwan/internal/platform/node/thread"
 )
@@ -51,7 +52,8 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	spec := &r.record.Spec
 	failed := func(err error) error { return fmt.Errorf("cannot start container %s: %w", spec.ID, err) }
 	scratch := string(r.state) // each file costs time
-	if overlay := r.runtime.Overlay(); overlay != nil {
+	copied := r.runtime.Overlay() != nil
+	if copied {
 		if err := flatten(spec.Root.Layers, filepath.Join(scratch, "root")); err != nil {
 			return failed(err)
 		}
@@ -71,8 +73,18 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	defer null.Close()
 	job := r.job()
 	job.Scratch = scratch
-	if r.runtime.Overlay() != nil {
+	err = r.joinAmong(job)
+	if spec.SharesProcesses && spec.Among == nil {
+		err = r.joinPod(ctx, job)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	if copied {
 		job.Layers = nil
+		if err := copyVolumes(job.Mounts, scratch); err != nil {
+			return failed(err)
+		}
 	}
 	files := make([]*os.File, early.Files)
 	files[0], files[1], files[early.RunFile] = null, output, file
@@ -112,7 +124,57 @@ func (r *run) begin(ctx context.Context, output *os.File) error {
 	if saw, err := r.state.Look(); err == nil {
 		r.began = saw.Began
 	}
+	r.spaces[1] = result.Mounts
+	r.remember()
 	go r.wait(monitor) // ends with the run
+	return nil
+}
+
+// copyVolumes gives the volumes of images, which cannot be mounted as overlays, copies in the scratch.
+// The image's copy is one layer, so that what holds for layers holds for it.
+func copyVolumes(mounts []early.Mount, scratch string) error {
+	for i := range mounts {
+		m := &mounts[i]
+		if len(m.Layers) == 0 {
+			continue
+		}
+		to := filepath.Join(scratch, fmt.Sprintf("volume.%d", i))
+		if err := flatten(m.Layers, to); err != nil {
+			return err
+		}
+		m.Layers = []string{to}
+	}
+	return nil
+}
+
+// joinAmong has the job join the processes of the run that the spec names.
+func (r *run) joinAmong(job *early.Job) error {
+	spec := &r.record.Spec
+	if spec.Among == nil {
+		return nil
+	}
+	r.joined = true
+	other := runstate.Of(r.runtime.cfg.Dir, *spec.Among)
+	saw, err := other.Look()
+	if err == nil && !saw.Running {
+		err = errors.New("it does not run")
+	}
+	var record runstate.Record
+	if err == nil {
+		record, _, err = other.Read()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot join the processes of container %s: %w", spec.Among, err)
+	}
+	ids := func(u *container.User) [2]int64 {
+		if u == nil {
+			return [2]int64{}
+		}
+		return [2]int64{u.UID, u.GID}
+	}
+	job.Among, job.AmongBegan = saw.PID, saw.Began
+	r.spaces = spacesOf(fmt.Sprintf("/proc/%d", saw.PID))
+	job.AmongUser = r.runtime.ordinary && ids(spec.User) == ids(record.Spec.User)
 	return nil
 }
 
@@ -148,7 +210,7 @@ func (r *run) job() *early.Job {
 		}
 	}
 	for _, m := range spec.Mounts {
-		job.Mounts = append(job.Mounts, early.Mount(m))
+		job.Mounts = append(job.Mounts, early.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly, Optional: m.Optional, Base: m.Base, Layers: m.Layers})
 	}
 	for _, dir := range r.record.Groups {
 		if !r.runtime.groups.Unified([]string{dir}) {

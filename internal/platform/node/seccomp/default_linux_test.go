@@ -96,6 +96,8 @@ func TestDefaultByName(t *testing.T) {
 		{"socket", [arguments]uint64{unix.AF_ALG}, admin, denied},
 		{"socket", [arguments]uint64{unix.AF_VSOCK}, usual, denied},
 		{"socket", [arguments]uint64{math.MaxUint32}, usual, denied},
+		{"socketcall", [arguments]uint64{1}, admin, denied}, // SYS_SOCKET
+		{"socketcall", [arguments]uint64{3}, usual, allow},  // SYS_CONNECT
 		{"personality", [arguments]uint64{0}, usual, allow},
 		{"personality", [arguments]uint64{math.MaxUint32}, usual, allow},
 		{"personality", [arguments]uint64{0x20008}, usual, allow},
@@ -332,7 +334,11 @@ func TestDefaultAsFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(resolveDefault(t, m), rules); diff != "" {
+		inCode, err := usualProfile().Resolve(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(inCode, rules); diff != "" {
 			t.Errorf("%s (-as code +as file):\n%s", m.Arch, diff)
 		}
 	}

@@ -45,7 +45,7 @@ func (m *Manager) foreign(ctx context.Context, pod *corev1.Pod, v *corev1.Volume
 	case v.Ephemeral != nil:
 		return m.claim(ctx, pod.Namespace, pod.Name+"-"+v.Name, v.Name)
 	case v.Image != nil:
-		return "", unsupported(v.Name, "image volumes")
+		return "", unsupported(v.Name, "images on this machine, so that no volume can be one")
 	case v.NFS != nil:
 		return "", unsupported(v.Name, "NFS volumes")
 	case v.CSI != nil:

@@ -39,6 +39,9 @@ type Config struct {
 	// Allocatable is the node's allocatable resources, for resourceFieldRef
 	// of containers without limits.
 	Allocatable corev1.ResourceList
+	// Image provides the image of a volume, and tells the Pod's user of it; nil means that
+	// this machine has no images. A *PendingError may be temporary.
+	Image func(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (*Image, error)
 	// Tmpfs says that emptyDirs of medium Memory are file systems in memory; it
 	// needs root on Linux. Else they are directories.
 	Tmpfs bool
@@ -47,6 +50,14 @@ type Config struct {
 // DefaultConfig is the configuration for the node state dir.
 func DefaultConfig(dir string, client kubernetes.Interface) Config {
 	return Config{Dir: dir, Client: client, Refresh: 30 * time.Second, Linger: 5 * time.Minute, Tmpfs: canTmpfs()}
+}
+
+// Image is an image whose files are a volume.
+type Image struct {
+	// ID names it: repository@sha256:digest of its manifest.
+	ID string
+	// Layers are its unpacked layers, absolute paths, lowest first.
+	Layers []string
 }
 
 // PendingError means that a volume cannot be created now. Retrying may help:
@@ -77,6 +88,8 @@ type podVolumes struct {
 	pod   *corev1.Pod
 	names map[string]string // volume name to directory
 	uses  []*shared
+
+	images map[string]*Image // by the volume's name
 }
 
 // shared is a directory of content for all Pods that agree in its key.
@@ -114,7 +127,7 @@ func (m *Manager) Prepare(ctx context.Context, pod *corev1.Pod) error {
 	m.mu.Lock()
 	p := m.pods[string(pod.UID)]
 	if p == nil {
-		p = &podVolumes{names: map[string]string{}}
+		p = &podVolumes{names: map[string]string{}, images: map[string]*Image{}}
 		m.pods[string(pod.UID)] = p
 	}
 	p.pod = pod
@@ -143,6 +156,15 @@ func (m *Manager) prepare(ctx context.Context, p *podVolumes, v *corev1.Volume) 
 	switch {
 	case v.EmptyDir != nil:
 		return own, m.emptyDir(own, v.EmptyDir)
+	case v.Image != nil && m.cfg.Image != nil:
+		image, err := m.cfg.Image(ctx, p.pod, v)
+		if err != nil {
+			return "", err
+		}
+		m.mu.Lock()
+		p.images[v.Name] = image
+		m.mu.Unlock()
+		return "/", nil
 	case isContent(v) && showsPod(v):
 		b := &builder{m: m, pod: p.pod, volume: v.Name, out: content{}}
 		if err := b.build(ctx, v); err != nil {
@@ -240,6 +262,19 @@ func shareKey(pod *corev1.Pod, v *corev1.Volume, account types.UID) (string, err
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), nil
+}
+
+// Images are the images of a Pod's volumes, those that it has by now, by the volumes' names.
+func (m *Manager) Images(podUID string) map[string]Image {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := map[string]Image{}
+	if p := m.pods[podUID]; p != nil {
+		for name, image := range p.images {
+			all[name] = *image
+		}
+	}
+	return all
 }
 
 func (m *Manager) unuse(s *shared) {

@@ -28,20 +28,28 @@ func (m *Manager) Mounts(pod *corev1.Pod, c *corev1.Container, expand func(strin
 		if err != nil {
 			return nil, err
 		}
+		mount := container.Mount{
+			Source: source, Target: filepath.Join("/", vm.MountPath), ReadOnly: readOnly || vm.ReadOnly,
+		}
 		sub := vm.SubPath
 		if vm.SubPathExpr != "" {
 			if sub, err = expand(vm.SubPathExpr); err != nil {
 				return nil, fmt.Errorf("cannot expand subPathExpr %q of volume mount %q: %w", vm.SubPathExpr, vm.Name, err)
 			}
 		}
-		if sub != "" {
-			if source, err = within(source, sub, readOnly); err != nil {
+		image := m.image(pod, vm.Name)
+		switch {
+		case image != nil:
+			mount.Source, mount.Layers, mount.ImageID, mount.ReadOnly = filepath.Join("/", sub), image.Layers, image.ID, true
+		case sub != "":
+			if mount.Source, err = within(source, sub, readOnly); err != nil {
 				return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", vm.Name, c.Name, err)
 			}
+			if mount.Source != source {
+				mount.Base = source
+			}
 		}
-		mounts = append(mounts, container.Mount{
-			Source: source, Target: filepath.Join("/", vm.MountPath), ReadOnly: readOnly || vm.ReadOnly,
-		})
+		mounts = append(mounts, mount)
 	}
 	slices.SortStableFunc(mounts, func(a, b container.Mount) int { return depth(a.Target) - depth(b.Target) })
 	return mounts, nil
@@ -71,9 +79,19 @@ func (m *Manager) source(pod *corev1.Pod, name string) (string, bool, error) {
 	return "", false, fmt.Errorf("cannot find volume %q in the Pod", name)
 }
 
+// image is the image of a volume, nil for other volumes.
+func (m *Manager) image(pod *corev1.Pod, name string) *Image {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.pods[string(pod.UID)]; p != nil {
+		return p.images[name]
+	}
+	return nil
+}
+
 // within returns a path inside a volume. Symbolic links in the volume cannot
-// lead out of it. A directory that is missing is made, unless the volume is
-// read-only.
+// lead out of it; who mounts it must see to that again, for programs may change
+// them. A directory that is missing is made, unless the volume is read-only.
 func within(dir, sub string, readOnly bool) (string, error) {
 	if !filepath.IsLocal(sub) {
 		return "", fmt.Errorf("path %q escapes the volume", sub)
@@ -92,5 +110,5 @@ func within(dir, sub string, readOnly bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return filepath.EvalSymlinks(filepath.Join(dir, sub))
+	return filepath.Join(dir, sub), nil
 }

@@ -71,6 +71,9 @@ type birth struct {
 
 	join      uintptr // pidfd of a container, or ^0
 	joinFlags uintptr
+	among     uintptr   // pidfd of a container whose process namespace this is, or ^0
+	shared    bool      // its user namespace, too
+	idles     bool      // it becomes no program
 	tasks     []uintptr // files to write "0" into
 	talk      uintptr   // socket to the monitor
 	report    uintptr   // pipe to the monitor, closed by the execution
@@ -100,6 +103,8 @@ type birth struct {
 	capHeader   [2]uint32
 	capData     [6]uint32
 	cwd         [syscall.PathMax]byte
+	pause       syscall.Timespec
+	action      [4]uintptr // struct sigaction
 }
 
 type span struct{ at, size uintptr }
@@ -194,6 +199,9 @@ func (b *birth) child() {
 	}
 	b.must(stepFiles, sysCloseRange, 3, uintptr(^uint32(0)), 4, 0) // CLOSE_RANGE_CLOEXEC
 	b.confine()
+	if b.idles {
+		b.idle()
+	}
 	b.execute()
 }
 
@@ -287,6 +295,10 @@ const (
 //go:nosplit
 //go:norace
 func (b *birth) separate() {
+	if b.shared {
+		b.must(stepUserns, sysSetns, b.among, cloneNewuser, 0, 0)
+		return
+	}
 	b.must(stepUserns, syscall.SYS_UNSHARE, cloneNewuser, 0, 0, 0)
 	b.put(at(zSelfSet), at(zDeny), uintptr(len(zDeny)))
 	b.put(at(zSelfGID), b.gidMap.at, b.gidMap.size)
@@ -333,6 +345,32 @@ func (b *birth) become() {
 	b.must(stepCapabilities, syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&b.capHeader)), uintptr(unsafe.Pointer(&b.capData)), 0, 0)
 }
 
+// idle is the life of the first process of a namespace that several containers share. It
+// has no rights, no files and an empty root directory: who looks into it finds nothing.
+//
+//go:nosplit
+//go:norace
+func (b *birth) idle() {
+	b.must(stepPrivileges, syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0, 0)
+	b.action[0] = 1 // SIG_IGN: the kernel buries those whose parents have ended
+	b.must(stepSession, syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD), uintptr(unsafe.Pointer(&b.action)), 0, 8)
+	if b.filter != 0 {
+		b.must(stepSeccomp, sysSeccomp, 1, b.fflags, b.filter, 0) // SECCOMP_SET_MODE_FILTER
+	}
+	sys(sysCloseRange, 0, uintptr(^uint32(0)), 0, 0) // the report, too: it is ready
+	b.pause.Nsec = 250e6
+	const patience = 40
+	for alone := 0; alone < patience; alone++ {
+		sys(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&b.pause)), 0, 0, 0)
+		if _, errno := sys(syscall.SYS_KILL, none, 0, 0, 0); errno != syscall.ESRCH { // all others
+			alone = 0
+		}
+	}
+	for {
+		sys(syscall.SYS_EXIT_GROUP, 0, 0, 0, 0)
+	}
+}
+
 // execute becomes the first of the paths that is a program.
 //
 //go:nosplit
@@ -345,6 +383,11 @@ func (b *birth) execute() {
 	last := syscall.ENOENT
 	for i := range b.paths {
 		_, errno := sys(syscall.SYS_EXECVE, b.paths[i], b.argv, b.envp, 0)
+		// A copy of the file was written a moment ago by a process that has forked meanwhile.
+		for tries := 0; errno == syscall.ETXTBSY && tries < 200; tries++ {
+			sys(syscall.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&b.pause)), 0, 0, 0)
+			_, errno = sys(syscall.SYS_EXECVE, b.paths[i], b.argv, b.envp, 0)
+		}
 		if errno != syscall.ENOENT && errno != syscall.ENOTDIR {
 			last = errno
 			if errno != syscall.EACCES {

@@ -84,6 +84,10 @@ func list[T any](c *coder, l *[]T, each func(c *coder, one *T)) {
 func (j *Job) code(c *coder) {
 	number(c, &j.Join)
 	number(c, &j.JoinBegan)
+	number(c, &j.Among)
+	number(c, &j.AmongBegan)
+	flag(c, &j.AmongUser)
+	flag(c, &j.Idle)
 	list(c, &j.Args, text)
 	list(c, &j.Env, text)
 	text(c, &j.Dir)
@@ -110,6 +114,8 @@ func (j *Job) code(c *coder) {
 		text(c, &m.Target)
 		flag(c, &m.ReadOnly)
 		flag(c, &m.Optional)
+		text(c, &m.Base)
+		list(c, &m.Layers, text)
 	})
 	text(c, &j.Hostname)
 	text(c, &j.Netns)
@@ -119,6 +125,7 @@ func (j *Job) code(c *coder) {
 
 func (r *Result) code(c *coder) {
 	number(c, &r.PID)
+	text(c, &r.Mounts)
 	text(c, &r.Error)
 	number(c, &r.Code)
 }

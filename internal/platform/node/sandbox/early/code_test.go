@@ -11,10 +11,10 @@ import (
 func TestCode(t *testing.T) {
 	t.Parallel()
 	full := Job{
-		Join: 7, JoinBegan: 1 << 40, Args: []string{"a", "", "b:c\n\x00"}, Env: []string{"A=1"}, Dir: "/", UID: 1<<32 - 1, GID: 3, Groups: []uint32{4, 5}, Userns: true,
+		Join: 7, JoinBegan: 1 << 40, Among: 8, AmongBegan: 1 << 41, AmongUser: true, Idle: true, Args: []string{"a", "", "b:c\n\x00"}, Env: []string{"A=1"}, Dir: "/", UID: 1<<32 - 1, GID: 3, Groups: []uint32{4, 5}, Userns: true,
 		Capabilities: 1<<63 | 1, NoNewPrivileges: true, Seccomp: []byte{0, 255, ':'}, SeccompFlags: 4, Direct: true, TTY: true, InGroup: true,
 		Tasks: []string{"t"}, Layers: []string{"/a", "/b"}, Scratch: "/s", ReadOnly: true, Privileged: true, Masked: []string{"m"}, Fixed: []string{"f"},
-		Mounts: []Mount{{"s", "t", true, false}, {"u", "v", false, true}}, Hostname: "h", Netns: "n", Sysctls: []string{"a", "b"}, Kept: true,
+		Mounts: []Mount{{"s", "t", true, false, "b", nil}, {"u", "v", false, true, "", []string{"l", "m"}}}, Hostname: "h", Netns: "n", Sysctls: []string{"a", "b"}, Kept: true,
 	}
 	for _, want := range []Job{{}, full} {
 		var got Job
@@ -25,7 +25,7 @@ func TestCode(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	want := Result{PID: 12, Error: "cannot", Code: 127}
+	want := Result{PID: 12, Mounts: "mnt:[1]", Error: "cannot", Code: 127}
 	var got Result
 	if err := got.Decode(want.Encode()); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)

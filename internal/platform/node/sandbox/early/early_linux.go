@@ -85,7 +85,7 @@ func container(job *Job) int {
 	if err != nil {
 		return tell(explain(err))
 	}
-	tell(Result{PID: child.pid})
+	tell(Result{PID: child.pid, Mounts: child.mounts})
 	ignore()
 	code := child.wait()
 	write(RunFile, []byte(strconv.Itoa(code)+"\n"))
@@ -105,6 +105,7 @@ type running struct {
 	pid    int
 	pidfd  int
 	output int // the pipe of its output; -1 is none
+	mounts string
 }
 
 // create1 makes a container up to its program.
@@ -112,6 +113,10 @@ func create1(job *Job) (*running, error) {
 	const spaces = cloneNewns | cloneNewuts | cloneNewipc
 	if _, _, errno := syscall.Syscall(syscall.SYS_UNSHARE, spaces, 0, 0); errno != 0 {
 		return nil, fail(errno, "make namespaces")
+	}
+	mounts, err := os.Readlink("/proc/thread-self/ns/mnt")
+	if err != nil {
+		return nil, err
 	}
 	if job.Netns != "" {
 		if err := joinNet(job.Netns); err != nil {
@@ -138,7 +143,11 @@ func create1(job *Job) (*running, error) {
 	}
 	defer c.close()
 	b := c.birth
-	b.clone.flags |= cloneNewpid
+	if job.Among == 0 {
+		b.clone.flags |= cloneNewpid
+	} else if b.among, err = joinProcesses(job.Among, job.AmongBegan); err != nil {
+		return nil, err
+	}
 	b.root = c.cstring(rootAt(job))
 	b.join = none
 	talk, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -165,7 +174,27 @@ func create1(job *Job) (*running, error) {
 	if err := c.executed(); err != nil {
 		return nil, err
 	}
-	return &running{pid: c.pid, pidfd: int(b.pidfd), output: c.output}, nil
+	return &running{pid: c.pid, pidfd: int(b.pidfd), output: c.output, mounts: mounts}, nil
+}
+
+// joinProcesses has the children of this thread be in the process namespace of a container. It
+// returns the pidfd of its first process.
+func joinProcesses(pid int, began uint64) (uintptr, error) {
+	pidfd, err := pidfdOpen(pid)
+	if err != nil {
+		return none, fmt.Errorf("cannot find the program of the other container: %w", err)
+	}
+	if now, err := Began(pid); err != nil || now != began {
+		return none, errors.New("the program of the other container has ended")
+	}
+	// Nobody there may look into the child before it is the program.
+	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0); errno != 0 {
+		return none, errno
+	}
+	if err := setns(pidfd, cloneNewpid); err != nil {
+		return none, fmt.Errorf("cannot join the processes of the other container: %w", err)
+	}
+	return uintptr(pidfd), nil
 }
 
 // begin completes the root directory with what the child has mounted, records the child,

@@ -26,6 +26,15 @@ type Job struct {
 	Join int
 	// JoinBegan is when it started (Began), so that no other process is taken for it.
 	JoinBegan uint64
+	// Among is PID 1 of a container whose process namespace a new container joins, and
+	// AmongBegan when it started; 0 is a namespace of its own. With Userns, AmongUser joins
+	// its user namespace, too.
+	Among      int
+	AmongBegan uint64
+	AmongUser  bool
+	// Idle has no program: the container's first process is there for a process namespace,
+	// holds nothing else, and ends when no other has been in it for ten seconds.
+	Idle bool
 	// Args are the program and its arguments, and Env its whole environment.
 	Args []string
 	Env  []string
@@ -86,12 +95,16 @@ type Mount struct {
 	Target   string
 	ReadOnly bool
 	Optional bool
+	Base     string
+	Layers   []string
 }
 
 // Result says how a start went.
 type Result struct {
 	// PID is the program's.
 	PID int
+	// Mounts names a new container's mount namespace, as the links in /proc/PID/ns do.
+	Mounts string
 	// Error is why nothing started, "" where the program runs. Code is 0, or the exit code
 	// to report if the container's description is at fault.
 	Error string

@@ -26,12 +26,17 @@ func (r *refusal) Unwrap() error { return r.err }
 // tree is the root directory of a container while it is made. The thread that makes it is
 // in the container's mount namespace, with the machine's root directory.
 type tree struct {
-	job  *Job
-	root int
+	job     *Job
+	root    int
+	scratch int // the scratch, over which the root file system may be mounted
 }
 
 // make mounts the root file system and all that needs no process in the container.
-func (t *tree) make() error {
+func (t *tree) make() (err error) {
+	if t.scratch, err = syscall.Open(t.job.Scratch, oPath|oDirectory|oCloexec, 0); err != nil {
+		return err
+	}
+	defer syscall.Close(t.scratch)
 	if err := t.mountRoot(); err != nil {
 		return err
 	}
@@ -94,50 +99,91 @@ func rootAt(job *Job) string {
 // Overlay mounts layers, the lowest first, at a directory. What is written goes to
 // scratch. With userxattr the layers are those of an ordinary user.
 func Overlay(at, scratch string, layers []string, userxattr bool) error {
-	var fds []int
-	defer func() {
-		for _, fd := range fds {
-			syscall.Close(fd)
-		}
-	}()
-	// The kernel takes a page of options, in which paths of directories by number are
-	// short, and need no escapes.
-	open := func(dir string) (string, error) {
-		fd, err := syscall.Open(dir, oPath|oDirectory|oCloexec, 0)
-		if err != nil {
-			return "", fmt.Errorf("cannot open the layer %s: %w", dir, err)
-		}
-		fds = append(fds, fd)
-		return "/proc/self/fd/" + strconv.Itoa(fd), nil
+	d := &numbered{}
+	defer d.close()
+	lower, err := d.lower(layers)
+	if err != nil {
+		return err
 	}
-	lower := make([]string, len(layers))
-	for i, layer := range layers {
-		name, err := open(layer)
-		if err != nil {
-			return err
-		}
-		lower[len(layers)-1-i] = name
-	}
-	options := "volatile,lowerdir=" + strings.Join(lower, ":")
+	options := "volatile," + lower
 	for _, dir := range []string{"upper", "work"} {
-		full := path.Join(scratch, dir)
-		if err := os.Mkdir(full, 0o755); err != nil && !os.IsExist(err) {
-			return err
-		}
-		name, err := open(full)
+		name, err := d.make(path.Join(scratch, dir))
 		if err != nil {
 			return err
 		}
 		options += "," + dir + "dir=" + name
 	}
+	return mountOverlay(at, options, len(layers), userxattr)
+}
+
+// Union mounts layers, the lowest first, read-only at a directory. empty is a directory that it
+// makes for a single layer: the kernel takes no fewer than two.
+func Union(at, empty string, layers []string, userxattr bool) error {
+	d := &numbered{}
+	defer d.close()
+	lower, err := d.lower(layers)
+	if err != nil {
+		return err
+	}
+	if len(layers) == 1 {
+		name, err := d.make(empty)
+		if err != nil {
+			return err
+		}
+		lower += ":" + name
+	}
+	return mountOverlay(at, lower, len(layers), userxattr)
+}
+
+// numbered are directories that are named by their number: the kernel takes a page of options,
+// in which such names are short, and need no escapes.
+type numbered struct{ fds []int }
+
+func (n *numbered) close() {
+	for _, fd := range n.fds {
+		syscall.Close(fd)
+	}
+}
+
+func (n *numbered) open(dir string) (string, error) {
+	fd, err := syscall.Open(dir, oPath|oDirectory|oCloexec, 0)
+	if err != nil {
+		return "", fmt.Errorf("cannot open the layer %s: %w", dir, err)
+	}
+	n.fds = append(n.fds, fd)
+	return "/proc/self/fd/" + strconv.Itoa(fd), nil
+}
+
+// make is open for a directory that may be missing.
+func (n *numbered) make(dir string) (string, error) {
+	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
+		return "", err
+	}
+	return n.open(dir)
+}
+
+// lower is the option for the layers.
+func (n *numbered) lower(layers []string) (string, error) {
+	names := make([]string, len(layers))
+	for i, layer := range layers {
+		name, err := n.open(layer)
+		if err != nil {
+			return "", err
+		}
+		names[len(layers)-1-i] = name
+	}
+	return "lowerdir=" + strings.Join(names, ":"), nil
+}
+
+func mountOverlay(at, options string, layers int, userxattr bool) error {
 	if userxattr {
 		options += ",userxattr"
 	}
 	if len(options) >= os.Getpagesize() {
-		return fmt.Errorf("the image has %d layers, more than this system mounts", len(layers))
+		return fmt.Errorf("the image has %d layers, more than this system mounts", layers)
 	}
 	if err := syscall.Mount("overlay", at, "overlay", 0, options); err != nil {
-		return fmt.Errorf("cannot mount %d layers as an overlay: %w", len(layers), err)
+		return fmt.Errorf("cannot mount %d layers as an overlay: %w", layers, err)
 	}
 	return nil
 }
@@ -297,7 +343,7 @@ func (t *tree) mount(m Mount) error {
 	if target := path.Clean("/" + m.Target); target == "/" || target == "/proc" || strings.HasPrefix(target, "/proc/") {
 		return errors.New("no volume may be there")
 	}
-	from, err := openTree(-100, m.Source, openTreeClone|atRecursive)
+	from, err := t.take(m)
 	if err != nil {
 		return fmt.Errorf("cannot take %s: %w", m.Source, err)
 	}
@@ -321,6 +367,9 @@ func (t *tree) mount(m Mount) error {
 	if m.ReadOnly {
 		attr |= mountAttrRdonly
 	}
+	if len(m.Layers) > 0 {
+		attr |= mountAttrRdonly | mountAttrNosuid | mountAttrNodev | mountAttrNoexec
+	}
 	if attr != 0 {
 		if err := setMount(from, attr, true); err != nil {
 			return fmt.Errorf("cannot protect %s: %w", m.Source, err)
@@ -332,6 +381,68 @@ func (t *tree) mount(m Mount) error {
 	}
 	defer syscall.Close(at)
 	return moveMount(from, at)
+}
+
+// take copies the mount of a volume.
+func (t *tree) take(m Mount) (int, error) {
+	switch {
+	case len(m.Layers) > 0:
+		return t.takeUnion(m)
+	case m.Base != "":
+		return takeBelow(m)
+	}
+	return openTree(-100, m.Source, openTreeClone|atRecursive)
+}
+
+// takeBelow looks a path up that programs may change meanwhile.
+func takeBelow(m Mount) (int, error) {
+	base, err := syscall.Open(m.Base, oPath|oDirectory|oCloexec, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer syscall.Close(base)
+	rel, ok := strings.CutPrefix(m.Source, strings.TrimSuffix(m.Base, "/")+"/")
+	if !ok {
+		return -1, errors.New("it is not in its volume")
+	}
+	fd, err := openat2(base, rel, oPath, resolveBeneath|resolveNoMagiclinks)
+	if err == syscall.EXDEV {
+		return -1, errors.New("a link leads out of the volume")
+	}
+	if err != nil {
+		return -1, err
+	}
+	defer syscall.Close(fd)
+	return openTree(fd, "", openTreeClone|atRecursive|atEmptyPath)
+}
+
+// takeUnion mounts layers, and copies that mount, or a part of it.
+func (t *tree) takeUnion(m Mount) (int, error) {
+	scratch := "/proc/self/fd/" + strconv.Itoa(t.scratch)
+	at := scratch + "/union"
+	if err := os.Mkdir(at, 0o700); err != nil && !os.IsExist(err) {
+		return -1, err
+	}
+	if len(t.job.Layers) > 0 {
+		if err := Union(at, scratch+"/nothing", m.Layers, t.job.Userns); err != nil {
+			return -1, err
+		}
+	} else if err := syscall.Mount(m.Layers[0], at, "", syscall.MS_BIND, ""); err != nil { // its copy
+		return -1, err
+	}
+	const detach = syscall.MNT_DETACH
+	defer syscall.Unmount(at, detach)
+	union, err := syscall.Open(at, oPath|oDirectory|oCloexec, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer syscall.Close(union)
+	fd, err := walk(union, m.Source, nothing)
+	if err != nil {
+		return -1, err
+	}
+	defer syscall.Close(fd)
+	return openTree(fd, "", openTreeClone|atEmptyPath)
 }
 
 // finish mounts what the child has made, and hides what is not for the container.

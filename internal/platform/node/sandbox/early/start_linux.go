@@ -5,7 +5,6 @@
 package early
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ const (
 
 // newChild prepares a child that becomes the job's program.
 func newChild(job *Job) (*child, error) {
-	b := &birth{uid: uintptr(job.UID), gid: uintptr(job.GID), caps: job.Capabilities, nnp: job.NoNewPrivileges, userns: job.Userns && job.Join == 0}
+	b := &birth{uid: uintptr(job.UID), gid: uintptr(job.GID), caps: job.Capabilities, nnp: job.NoNewPrivileges, userns: job.Userns && job.Join == 0, shared: job.AmongUser, idles: job.Idle, among: none, pause: syscall.Timespec{Nsec: 5e6}}
 	c := &child{birth: b, job: job, output: -1}
 	b.clone.flags = clonePidfd | cloneClearSig
 	b.clone.pidfd = uint64(uintptr(unsafe.Pointer(&b.pidfd)))
@@ -258,22 +257,16 @@ func beside(job *Job) int {
 }
 
 func besideProgram(job *Job) (int, error) {
-	pidfd, err := pidfdOpen(job.Join)
+	pidfd, err := joinProcesses(job.Join, job.JoinBegan)
 	if err != nil {
-		return 0, fmt.Errorf("cannot find the container's program: %w", err)
-	}
-	if began, err := Began(job.Join); err != nil || began != job.JoinBegan {
-		return 0, errors.New("the container's program has ended")
-	}
-	if err := setns(pidfd, cloneNewpid); err != nil { // for the child, not for this thread
-		return 0, fmt.Errorf("cannot join the container's processes: %w", err)
+		return 0, err
 	}
 	c, err := newChild(job)
 	if err != nil {
 		return 0, err
 	}
 	defer c.close()
-	c.birth.join = uintptr(pidfd)
+	c.birth.join = pidfd
 	c.birth.joinFlags = cloneNewns | cloneNewuts | cloneNewipc | cloneNewcgroup
 	if job.Netns != "" {
 		c.birth.joinFlags |= cloneNewnet
