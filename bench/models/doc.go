@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Models measures `diwan model` beside modctl, KitOps' kit and oras: saving, pushing, pulling and exporting a
+// Command models measures `diwan model` beside modctl, KitOps' kit and oras: saving, pushing, pulling and exporting a
 // model of many files, and a second version of which most files are the same, on the same loopback registry
 // (the laptop's), each program with a registry and a home of its own.
 //
