@@ -4,18 +4,23 @@
 package commands
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"diwan.dev/diwan/internal/models"
 	"diwan.dev/diwan/internal/platform/cli"
+	"diwan.dev/diwan/internal/platform/domain"
 )
 
 // Wing is models on the command line.
 func Wing() cli.Wing {
+	d := models.Domain()
 	return cli.Wing{
-		Name:        "models",
-		AddToScheme: func(*runtime.Scheme) error { return nil },
-		Commands:    []func(cli.Streams) *cobra.Command{model},
+		Name: d.Name, AddToScheme: d.AddToScheme, Kinds: d.Kinds,
+		Commands: []func(cli.Streams) *cobra.Command{model},
+		Operator: &cli.Operator{
+			AddFlags: func(*pflag.FlagSet) {},
+			Domain:   func(cli.Lent) (domain.Domain, error) { return models.Domain(), nil },
+		},
 	}
 }
