@@ -60,8 +60,13 @@ var rules = []rule{
 		reason: "domains meet only in api",
 	},
 	{
-		from:   module + "/internal/platform",
+		from:   module + "/internal/models",
 		not:    []string{module + "/internal/tuning", module + "/internal/training", module + "/internal/scheduling", module + "/internal/diwan"},
+		reason: "domains meet only in api",
+	},
+	{
+		from:   module + "/internal/platform",
+		not:    []string{module + "/internal/models", module + "/internal/tuning", module + "/internal/training", module + "/internal/scheduling", module + "/internal/diwan"},
 		reason: "the platform knows no domain",
 	},
 	{

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	wings "diwan.dev/diwan/internal/diwan/laptop"
+	models "diwan.dev/diwan/internal/models/commands"
 	"diwan.dev/diwan/internal/platform/cli"
 	"diwan.dev/diwan/internal/platform/laptop"
 	training "diwan.dev/diwan/internal/training/commands"
@@ -19,7 +20,7 @@ import (
 func House() cli.House {
 	var options wings.Options
 	return cli.House{
-		Wings: []cli.Wing{tuning.Wing(), training.Wing()},
+		Wings: []cli.Wing{tuning.Wing(), training.Wing(), models.Wing()},
 		Laptop: cli.Laptop{
 			AddFlags: func(flags *pflag.FlagSet) {
 				flags.StringVar(&options.GangScheduler, "gang-scheduler-name", "", "gang-schedule the Pods of every training job, as this scheduler does: kubernetes, volcano or scheduler-plugins-scheduler; if empty, only jobs with a schedulingPolicy")

@@ -81,9 +81,9 @@ func (a *app) pushImage(command *cobra.Command, from, to string) error {
 	}
 	show := a.transfer(names[1].Familiar())
 	digest, err := imagepush.Push(command.Context(), store, names[0], names[1], imagepush.Options{
-		Dir: home.Path(laptop.ImageDir), Keychain: keychain, Registries: registries, Progress: show.bytes,
+		Dir: home.Path(laptop.ImageDir), Keychain: keychain, Registries: registries, Progress: show.Bytes,
 	})
-	show.end()
+	show.End()
 	if err != nil {
 		return err
 	}

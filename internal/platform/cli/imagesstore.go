@@ -104,9 +104,9 @@ interruption left behind is resumed.`,
 			for _, name := range names {
 				show := a.transfer(name.Familiar())
 				image, err := store.Pull(command.Context(), name, imagestore.PullOptions{
-					Platform: want, Keychain: keychain, Registries: registries, Progress: show.step,
+					Platform: want, Keychain: keychain, Registries: registries, Progress: show.Step,
 				})
-				show.end()
+				show.End()
 				if err != nil {
 					return err
 				}
@@ -152,7 +152,7 @@ OCI layout, a directory or a tar file. Without an argument it reads standard inp
 				return err
 			}
 			show := a.transfer("images")
-			options := imagestore.LoadOptions{Platform: want, Progress: show.step}
+			options := imagestore.LoadOptions{Platform: want, Progress: show.Step}
 			var loaded []*imagestore.Image
 			switch {
 			case socket != "":
@@ -166,7 +166,7 @@ OCI layout, a directory or a tar file. Without an argument it reads standard inp
 			default:
 				loaded, err = store.Load(command.Context(), args[0], options)
 			}
-			show.end()
+			show.End()
 			if err != nil {
 				return err
 			}

@@ -10,9 +10,9 @@ import (
 	"diwan.dev/diwan/internal/platform/imagestore"
 )
 
-// transfer shows how far an image has come: in one line that is rewritten on a
+// Transfer shows how far an image has come: in one line that is rewritten on a
 // terminal, else in a line every ten seconds.
-type transfer struct {
+type Transfer struct {
 	out      io.Writer // nil shows nothing
 	what     string
 	terminal bool
@@ -26,26 +26,31 @@ const (
 )
 
 // transfer begins to show a transfer.
-func (a *app) transfer(what string) *transfer {
-	t := &transfer{out: a.streams.Err, what: what, terminal: isTerminal(a.streams.Err), shown: time.Now()}
-	if a.options.quiet {
+func (a *app) transfer(what string) *Transfer {
+	return NewTransfer(a.streams.Err, what, a.options.quiet)
+}
+
+// NewTransfer begins to show a transfer of what, unless quietly.
+func NewTransfer(out io.Writer, what string, quiet bool) *Transfer {
+	t := &Transfer{out: out, what: what, terminal: isTerminal(out), shown: time.Now()}
+	if quiet {
 		t.out = nil
 	}
 	return t
 }
 
-// step shows the progress of a pull.
-func (t *transfer) step(p imagestore.Progress) {
-	t.show("%d of %d layers, %s of %s", p.Complete, p.Layers, megabytes(p.Bytes), megabytes(p.Total))
+// Step shows the progress of a pull.
+func (t *Transfer) Step(p imagestore.Progress) {
+	t.Show("%d of %d layers, %s of %s", p.Complete, p.Layers, megabytes(p.Bytes), megabytes(p.Total))
 }
 
-// bytes shows the progress of a push.
-func (t *transfer) bytes(sent, total int64) {
-	t.show("%s of %s", megabytes(sent), megabytes(total))
+// Bytes shows the progress of a push.
+func (t *Transfer) Bytes(sent, total int64) {
+	t.Show("%s of %s", megabytes(sent), megabytes(total))
 }
 
-// show shows how far it is, unless it did so just now.
-func (t *transfer) show(format string, args ...any) {
+// Show shows how far it is, unless it did so just now.
+func (t *Transfer) Show(format string, args ...any) {
 	every := transferLine
 	if t.terminal {
 		every = transferRewrite
@@ -63,8 +68,8 @@ func (t *transfer) show(format string, args ...any) {
 	fmt.Fprintln(t.out, text)
 }
 
-// end ends the line.
-func (t *transfer) end() {
+// End ends the line.
+func (t *Transfer) End() {
 	if t.begun {
 		fmt.Fprint(t.out, "\r\x1b[K")
 	}

@@ -55,15 +55,15 @@ func Push(ctx context.Context, store *imagestore.Store, image, destination image
 	if err := store.Save(ctx, file, image); err != nil {
 		return "", err
 	}
-	host, err := reach(o.Registries, destination.Registry)
+	host, err := Reach(o.Registries, destination.Registry)
 	if err != nil {
 		return "", err
 	}
-	saved, err := openArchive(file, host.loopback)
+	saved, err := openArchive(file, host.Loopback)
 	if err != nil {
 		return "", err
 	}
-	reference, err := name.NewTag(destination.String(), host.options...)
+	reference, err := name.NewTag(destination.String(), host.Options...)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func Push(ctx context.Context, store *imagestore.Store, image, destination image
 	if err != nil {
 		return "", err
 	}
-	return hash.String(), write(ctx, reference, saved, host.transport, o)
+	return hash.String(), write(ctx, reference, saved, host.Transport, o)
 }
 
 // write sends an image, and tells how far it is.

@@ -180,11 +180,11 @@ func TestReach(t *testing.T) {
 		"localhost:5000": true, "127.0.0.1:5000": true, "[::1]:5000": true, "10.0.0.7:5000": true,
 		"10.0.0.8:5000": false, "ghcr.io": false, "localhost:5001": false, "localhost.example:80": false,
 	} {
-		h, err := reach(registries, registry)
+		h, err := Reach(registries, registry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, guarded := h.transport.(onlyTLS); guarded == plain {
+		if _, guarded := h.Transport.(onlyTLS); guarded == plain {
 			t.Errorf("%s is asked without TLS: %v, want %v", registry, !guarded, plain)
 		}
 	}

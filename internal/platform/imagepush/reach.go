@@ -18,20 +18,23 @@ import (
 	"diwan.dev/diwan/internal/platform/imagestore"
 )
 
-// host is how a registry is reached.
-type host struct {
-	transport http.RoundTripper
-	options   []name.Option
-	loopback  bool
+// Host is how a registry is reached.
+type Host struct {
+	// Transport reaches it, with the user's authorities, and without TLS only where that is allowed.
+	Transport http.RoundTripper
+	// Options are those for names at the registry.
+	Options []name.Option
+	// Loopback: it is on this machine.
+	Loopback bool
 }
 
-// reach returns how a registry is reached by the rules for pulls: without TLS only on
+// Reach returns how a registry is reached by the rules for pulls: without TLS only on
 // loopback addresses, and where the user says so.
-func reach(registries imagestore.Registries, registry string) (host, error) {
+func Reach(registries imagestore.Registries, registry string) (Host, error) {
 	t := remote.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	h := host{transport: t, options: []name.Option{name.StrictValidation}, loopback: isLoopback(registry)}
-	plain := h.loopback
+	h := Host{Transport: t, Options: []name.Option{name.StrictValidation}, Loopback: isLoopback(registry)}
+	plain := h.Loopback
 	for _, r := range registries.Registries {
 		if r.Host != registry {
 			continue
@@ -51,9 +54,9 @@ func reach(registries imagestore.Registries, registry string) (host, error) {
 		t.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem)
 	}
 	if plain {
-		h.options = append(h.options, name.Insecure)
+		h.Options = append(h.Options, name.Insecure)
 	} else {
-		h.transport = onlyTLS{t}
+		h.Transport = onlyTLS{t}
 	}
 	return h, nil
 }

@@ -16,6 +16,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"diwan.dev/diwan/internal/platform/durable"
 	"diwan.dev/diwan/internal/platform/imagestore/union"
 )
 
@@ -234,7 +235,7 @@ func (s *Store) names() (map[string][]nameRecord, error) {
 	}
 	all := make(map[string][]nameRecord)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) {
+		if strings.HasPrefix(e.Name(), durable.TempPrefix) {
 			continue
 		}
 		var nr nameRecord
@@ -401,7 +402,7 @@ func (s *Store) putBlob(digest string, b []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, b) {
 		return nil
 	}
-	return writeFile(path, b)
+	return durable.WriteFile(path, b)
 }
 
 // blob reads a small blob and checks it.

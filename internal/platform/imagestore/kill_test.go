@@ -20,6 +20,8 @@ import (
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"diwan.dev/diwan/internal/platform/durable"
 )
 
 // pullerEnv makes the test binary a process that uses a store: "pull DIR NAME" pulls once, "loop DIR NAME"
@@ -156,7 +158,7 @@ func TestKilled(t *testing.T) {
 // onlyTemporary: a killed writer's files are kept for an hour.
 func onlyTemporary(entries []os.DirEntry) bool {
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), tempPrefix) {
+		if !strings.HasPrefix(e.Name(), durable.TempPrefix) {
 			return false
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"diwan.dev/diwan/internal/platform/durable"
 	"diwan.dev/diwan/internal/platform/imagestore/union"
 	"diwan.dev/diwan/internal/platform/imagestore/unpack"
 )
@@ -160,7 +161,7 @@ func (a *assembly) layer(ctx context.Context, i int) (err error) {
 		return found()
 	}
 	work := s.path("work", digestHex(l.chain))
-	held, err := lockDir(ctx, work)
+	held, err := durable.LockDir(ctx, work)
 	if err != nil {
 		return fmt.Errorf("cannot lock the layer %s: %w", l.diffID, err)
 	}
@@ -227,7 +228,7 @@ func (a *assembly) publish(l layerSpec, work string, info layerInfo) error {
 	if err := os.Rename(dir, s.layerPath(l.chain)); err != nil {
 		return err
 	}
-	if err := syncDir(s.path("layers")); err != nil {
+	if err := durable.SyncDir(s.path("layers")); err != nil {
 		return err
 	}
 	return s.discard(work)

@@ -3,95 +3,14 @@
 package imagestore
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// lockInterval is how often a lock of another holder is tried.
-const lockInterval = 20 * time.Millisecond
-
-// errLocked says that somebody else holds a lock.
-var errLocked = errors.New("it is in use")
-
-// lock locks the file or directory at path, which is made as a file if it is missing. Goroutines of
-// one process exclude each other like processes. Closing the result unlocks.
-func lock(ctx context.Context, path string) (io.Closer, error) {
-	for {
-		l, err := tryLockFlags(path, os.O_CREATE)
-		if !errors.Is(err, errLocked) {
-			return l, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(lockInterval):
-		}
-	}
-}
-
-// lockDir is lock for a directory, which is made if it is missing.
-func lockDir(ctx context.Context, path string) (io.Closer, error) {
-	for {
-		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, err
-		}
-		l, err := tryLock(path)
-		if err == nil {
-			return l, nil
-		}
-		if !errors.Is(err, errLocked) && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(lockInterval):
-		}
-	}
-}
-
-// tryLock locks what exists at path, or fails with errLocked.
-func tryLock(path string) (io.Closer, error) { return tryLockFlags(path, 0) }
-
-func tryLockFlags(path string, flags int) (io.Closer, error) {
-	for {
-		mode := os.O_RDONLY
-		if flags&os.O_CREATE != 0 {
-			mode = os.O_RDWR
-		}
-		f, err := os.OpenFile(path, mode|flags, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			f.Close()
-			if errors.Is(err, unix.EWOULDBLOCK) {
-				return nil, errLocked
-			}
-			return nil, err
-		}
-		// A lock on what was removed meanwhile excludes nobody.
-		held, err := f.Stat()
-		if err == nil {
-			var now os.FileInfo
-			if now, err = os.Stat(path); err == nil && os.SameFile(held, now) {
-				return f, nil
-			}
-		}
-		f.Close()
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-	}
-}
 
 // syncer makes a file system's contents durable. Callers that come while one sync runs share the next.
 type syncer struct {

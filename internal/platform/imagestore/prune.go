@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"diwan.dev/diwan/internal/platform/durable"
 )
 
 // PruneOptions say what is removed. The algorithm is kubelet's
@@ -201,7 +203,7 @@ func (s *Store) sweepFiles(dir string, needed map[string]bool) error {
 	for _, e := range entries {
 		garbage := false
 		switch {
-		case strings.HasPrefix(e.Name(), tempPrefix):
+		case strings.HasPrefix(e.Name(), durable.TempPrefix):
 			info, err := e.Info()
 			garbage = dir != "blobs" || err == nil && time.Since(info.ModTime()) > time.Hour
 		case dir == "blobs":
@@ -235,7 +237,7 @@ func (s *Store) needed() (map[string]bool, error) {
 	}
 	for _, e := range leases {
 		path := s.path("leases", e.Name())
-		held, err := tryLock(path)
+		held, err := durable.TryLock(path)
 		if err == nil { // its holder is gone
 			os.Remove(path)
 			held.Close()

@@ -220,6 +220,16 @@ type endpoint struct {
 	mirror     bool
 }
 
+// Repositories are the repositories HOST/PATH where to look for a name, in this order: its mirrors, and
+// its own.
+func (r *Registries) Repositories(n Name) []string {
+	var all []string
+	for _, e := range r.endpoints(n) {
+		all = append(all, e.host+"/"+e.repository)
+	}
+	return all
+}
+
 // endpoints are where to look for an image, in this order.
 func (r *Registries) endpoints(n Name) []endpoint {
 	var best *Mirror

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"diwan.dev/diwan/internal/platform/durable"
 	"diwan.dev/diwan/internal/platform/imagestore/unpack"
 )
 
@@ -150,7 +151,7 @@ func digestOf(b []byte) string { return "sha256:" + sha256Hex(b) }
 
 // locked runs f while no other process or goroutine changes what refers to what. f is short.
 func (s *Store) locked(ctx context.Context, f func() error) error {
-	l, err := lock(ctx, s.path(lockFile))
+	l, err := durable.Lock(ctx, s.path(lockFile))
 	if err != nil {
 		return fmt.Errorf("cannot lock the image store: %w", err)
 	}
@@ -203,7 +204,7 @@ func (s *Store) sweepGarbage(age time.Duration) error {
 }
 
 func (s *Store) sweepWork(dir string, age time.Duration) error {
-	l, err := tryLock(dir)
+	l, err := durable.TryLock(dir)
 	if err != nil {
 		return nil // in use, or gone
 	}
@@ -218,51 +219,12 @@ func (s *Store) sweepWork(dir string, age time.Duration) error {
 	return s.discard(dir)
 }
 
-// writeFile writes a file atomically and durably.
-func writeFile(path string, b []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(b); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// tempPrefix begins the names of files that are not complete.
-const tempPrefix = ".tmp-"
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 func writeJSON(path string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(b, '\n'))
+	return durable.WriteFile(path, append(b, '\n'))
 }
 
 // maxRecord bounds the store's own files.
