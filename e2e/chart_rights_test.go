@@ -55,7 +55,7 @@ func TestChartRights(t *testing.T) {
 		t.Fatalf("cannot find helm: %v", err)
 	}
 	helm := strings.TrimSpace(string(out))
-	kinds := []string{"trainjobs", "jobsets", "pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs", "mxjobs"}
+	kinds := []string{"trainjobs", "jobsets", "pytorchjobs", "tfjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs", "mxjobs", "models"}
 	without := func(on string) string {
 		return "without={" + strings.Join(slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == on }), ",") + "}"
 	}
@@ -122,6 +122,11 @@ func TestChartRights(t *testing.T) {
 			batch/jobs,jobs/status update
 			/services get,list,watch,create`},
 		"trainjobs": {nil, rightsOfTrainJobs},
+		"models": {nil, `
+			models.diwan.dev/models get,list,watch,create
+			models.diwan.dev/models/status,models/finalizers update
+			models.diwan.dev/modelversions get,list,watch,patch,delete
+			models.diwan.dev/modelversions/status patch`},
 		"Runtimes":  {[]string{without("trainjobs"), "runtimes.install=true"}, rightsOfTrainJobs + "trainer.kubeflow.org/clustertrainingruntimes create,patch"},
 	} {
 		t.Run(name, func(t *testing.T) {

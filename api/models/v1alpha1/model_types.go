@@ -78,6 +78,7 @@ type ModelStatus struct {
 	// +optional
 	HighestVersion int64 `json:"highestVersion,omitempty"`
 
+	// Whether each alias names a version that exists.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -143,11 +143,13 @@ type Content struct {
 	// +kubebuilder:validation:Minimum=0
 	Parameters int64 `json:"parameters,omitempty"`
 
+	// The inputs, in the model's order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Inputs []Tensor `json:"inputs,omitempty"`
 
+	// The outputs, in the model's order.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -156,6 +158,7 @@ type Content struct {
 
 // Tensor is an input or an output.
 type Tensor struct {
+	// The name by which the model knows it.
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -172,10 +175,16 @@ type Tensor struct {
 
 // Producer is the object that made a version.
 type Producer struct {
+	// The API group and version of the object, such as kubeflow.org/v1beta1.
 	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Name       string `json:"name"`
 
+	// The kind of the object, such as Experiment.
+	Kind string `json:"kind"`
+
+	// The name of the object.
+	Name string `json:"name"`
+
+	// The UID of the object.
 	// +optional
 	UID string `json:"uid,omitempty"`
 
@@ -186,6 +195,7 @@ type Producer struct {
 
 // Code is a revision of a program.
 type Code struct {
+	// Where the program is kept, such as https://example.com/team/program.git.
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
@@ -195,8 +205,10 @@ type Code struct {
 
 // Data is a set of data.
 type Data struct {
+	// The name of the data.
 	Name string `json:"name"`
 
+	// Where the data is.
 	// +optional
 	URI string `json:"uri,omitempty"`
 
