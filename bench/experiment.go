@@ -42,7 +42,7 @@ func experiment(name string, trials, parallel int, command string) *unstructured
 					"spec": object{"template": object{"spec": object{
 						"restartPolicy": "Never",
 						"containers": list(object{
-							"name": "main", "image": "busybox",
+							"name": "main", "image": "diwan.dev/host",
 							"command": list("sh", "-c", command),
 						}),
 					}}},

@@ -98,7 +98,7 @@ func trainingJob(kind, name string, replicas int, gang bool) *unstructured.Unstr
 	replica := func(n int) object {
 		return object{"replicas": int64(n), "restartPolicy": "OnFailure", "template": object{"spec": object{
 			"nodeSelector": object{hollow.Label: "floor"},
-			"containers":   []any{object{"name": container, "image": "none", "command": []any{"train"}, "resources": object{"requests": object{"cpu": "100m"}}}},
+			"containers":   []any{object{"name": container, "image": "diwan.dev/host", "command": []any{"train"}, "resources": object{"requests": object{"cpu": "100m"}}}},
 		}}}
 	}
 	run := object{}

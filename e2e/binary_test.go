@@ -75,6 +75,7 @@ type server struct {
 	home string
 	args []string // more arguments of `diwan up`
 	user bool     // run it as an ordinary user, who owns the home
+	pull bool     // images that nothing maps are pulled; else they stand for this machine
 	cmd  *exec.Cmd
 	log  *lockedBuffer
 }
@@ -114,10 +115,29 @@ func (s *server) begin() {
 	})
 }
 
+// mapsToMachine has images that nothing else maps stand for this machine: tests name
+// images that nobody has.
+func (s *server) mapsToMachine() {
+	s.t.Helper()
+	if err := os.MkdirAll(s.home, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	table := filepath.Join(s.home, "images.yaml")
+	if _, err := os.Stat(table); err == nil {
+		return
+	}
+	if err := os.WriteFile(table, []byte("images: [{image: '*', runtime: process}]\n"), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // start starts the process and waits until it says that it is ready.
 func (s *server) start() {
 	s.t.Helper()
 	s.log = &lockedBuffer{}
+	if !s.pull {
+		s.mapsToMachine()
+	}
 	s.cmd = exec.Command(binary, append([]string{"up", "--home", s.home}, s.args...)...)
 	if s.user {
 		s.cmd = rootlesstest.Command(s.t, s.home, binary, s.cmd.Args[1:]...)

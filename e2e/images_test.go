@@ -31,13 +31,13 @@ func TestImages(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("needs root")
 		}
-		s := &server{t: t, home: t.TempDir()}
+		s := &server{t: t, home: t.TempDir(), pull: true}
 		runsImages(t, s)
 	})
 	t.Run("user", func(t *testing.T) {
 		t.Parallel()
 		rootlesstest.Need(t)
-		runsImages(t, &server{t: t, home: rootlesstest.Home(t), user: true})
+		runsImages(t, &server{t: t, home: rootlesstest.Home(t), user: true, pull: true})
 	})
 }
 

@@ -29,7 +29,7 @@ var unmapped = map[string]string{
 func TestKatibExamples(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	table := "images:\n"
+	table := "images:\n- {image: '*', runtime: process}\n"
 	for _, image := range []struct{ name, program, dir string }{
 		{"pytorch-mnist-cpu", "mnist", "/opt/pytorch-mnist"},
 		{"enas-cnn-cifar10-cpu", "enas", "/opt/enas-cnn-cifar10"},

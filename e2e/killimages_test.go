@@ -34,14 +34,14 @@ func TestKilledImages(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("needs root")
 		}
-		killsImages(t, &server{t: t, home: t.TempDir()})
+		killsImages(t, &server{t: t, home: t.TempDir(), pull: true})
 	})
 	t.Run("user", func(t *testing.T) {
 		if !*soak {
 			t.Skip("only with -soak, see make soak")
 		}
 		rootlesstest.Need(t)
-		killsImages(t, &server{t: t, home: rootlesstest.Home(t), user: true})
+		killsImages(t, &server{t: t, home: rootlesstest.Home(t), user: true, pull: true})
 	})
 }
 

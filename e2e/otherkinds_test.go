@@ -195,7 +195,7 @@ spec:
 func TestOtherKinds(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	table := fmt.Sprintf("images:\n- image: ghcr.io/kubeflow/katib/pytorch-mnist-cpu\n  files: {/opt/pytorch-mnist: %s}\n  workingDir: /opt/pytorch-mnist\n", abs(t, "testdata/mnist"))
+	table := fmt.Sprintf("images:\n- {image: '*', runtime: process}\n- image: ghcr.io/kubeflow/katib/pytorch-mnist-cpu\n  files: {/opt/pytorch-mnist: %s}\n  workingDir: /opt/pytorch-mnist\n", abs(t, "testdata/mnist"))
 	if err := os.WriteFile(filepath.Join(s.home, "images.yaml"), []byte(table), 0o600); err != nil {
 		t.Fatal(err)
 	}

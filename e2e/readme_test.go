@@ -25,8 +25,8 @@ var untried = map[string]string{
 	"pip install kubeflow-katib":                                         "it is installed there",
 	"diwan run --context my-cluster examples/quickstart/experiment.yaml": "it needs a cluster, and an image on it",
 	"bin/diwan run --context my-cluster my-experiment.yaml":              "it needs a cluster; the command line's own tests have one",
-	"diwan kubectl run -it --rm shell --image=busybox":                   "it needs a terminal; TestCluster/interactive has one",
-	"diwan kubectl debug -it POD --image=busybox --target=main":          "it needs a terminal; TestCluster/debug has one",
+	"diwan kubectl run -it --rm shell --image=diwan.dev/host":            "it needs a terminal; TestCluster/interactive has one",
+	"diwan kubectl debug -it POD --image=diwan.dev/host --target=main":   "it needs a terminal; TestCluster/debug has one",
 }
 
 // makeRun is what `make run` does with the binary that it has built.
@@ -49,7 +49,7 @@ spec:
     trialSpec:
       apiVersion: batch/v1
       kind: Job
-      spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: none, command: [echo, "loss=${trialParameters.x}"]}]}}}
+      spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: diwan.dev/host, command: [echo, "loss=${trialParameters.x}"]}]}}}
 `
 
 // TestDocumentedCommands runs the commands of the user's documents as they are written there, one

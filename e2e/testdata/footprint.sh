@@ -47,7 +47,7 @@ metadata: {name: $1}
 spec:
   containers:
   - name: main
-    image: none
+    image: diwan.dev/host
     command: [sleep, "1000"]
     resources: {requests: {cpu: 10m}, limits: {memory: 100Mi}}
     volumeMounts:

@@ -28,6 +28,7 @@ func TestForecast(t *testing.T) {
 		}
 	}
 	table := fmt.Sprintf(`images:
+- {image: "*", runtime: process}
 - {image: tools, path: [%[1]s]}
 - {image: entry, command: [%[1]s/tool, --flag]}
 - {image: files, files: {/opt/app: %[1]s}}

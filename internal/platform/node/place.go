@@ -18,6 +18,7 @@ import (
 type place struct {
 	runtime string // image.RuntimeProcess or image.RuntimeImage
 	why     string
+	unsaid  bool // nothing says where: it is the default
 }
 
 // placeOf decides where a container runs, by its manifest and the home's image table
@@ -27,13 +28,13 @@ type place struct {
 func placeOf(handler string, entry *image.Entry) place {
 	switch {
 	case handler != "":
-		return place{handler, "the Pod's RuntimeClass says so"}
+		return place{runtime: handler, why: "the Pod's RuntimeClass says so"}
 	case entry == nil:
-		return place{image.RuntimeProcess, "its image is not in the image table"}
+		return place{runtime: image.RuntimeImage, why: "the image table does not map it", unsaid: true}
 	case entry.Runtime == image.RuntimeImage:
-		return place{image.RuntimeImage, fmt.Sprintf("the entry %s of the image table says so", entry.Image)}
+		return place{runtime: image.RuntimeImage, why: fmt.Sprintf("the entry %s of the image table says so", entry.Image)}
 	}
-	return place{image.RuntimeProcess, fmt.Sprintf("the entry %s of the image table maps it", entry.Image)}
+	return place{runtime: image.RuntimeProcess, why: fmt.Sprintf("the entry %s of the image table maps it", entry.Image)}
 }
 
 // String says it in words.
@@ -42,6 +43,15 @@ func (p place) String() string {
 		return "in its image: " + p.why
 	}
 	return "as a process of this machine: " + p.why
+}
+
+// orProcess adds to an error of a container that is in its image by default how to run it as a
+// process.
+func (p place) orProcess(name string, err error) error {
+	if !p.unsaid {
+		return err
+	}
+	return fmt.Errorf("%w\n(to run the container's command with this machine's programs: diwan images map %s --runtime process, or runtimeClassName: process)", err, name)
 }
 
 // handlerOf finds the handler of a Pod's RuntimeClass; "" without one.

@@ -39,7 +39,7 @@ func (w *worker) setting(ctx context.Context, pod *corev1.Pod, c *corev1.Contain
 	s := &setting{place: placeOf(w.handler, cfg.Images.Entry(c.Image))}
 	var err error
 	if s.runtime, err = w.node.runtimeOf(s.place); err != nil {
-		return nil, &waitError{reason: "CreateContainerConfigError", err: err}
+		return nil, &waitError{reason: "CreateContainerConfigError", err: s.place.orProcess(c.Image, err)}
 	}
 	if s.place.runtime == image.RuntimeImage {
 		return s, w.pull(ctx, pod, c, e, s)
@@ -64,7 +64,7 @@ func (w *worker) pull(ctx context.Context, pod *corev1.Pod, c *corev1.Container,
 	if err != nil {
 		var cause *imagepull.Error
 		if errors.As(err, &cause) {
-			return &waitError{reason: cause.Reason, err: err, after: cause.Retry}
+			return &waitError{reason: cause.Reason, err: s.place.orProcess(c.Image, err), after: cause.Retry}
 		}
 		return err
 	}

@@ -6,6 +6,7 @@ package laptop
 
 import (
 	"net"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,14 +46,27 @@ func New(lent *laptop.Lent, gangScheduler string) (laptop.Wing, error) {
 }
 
 // Images are those for which this binary stands: kubectl for launchers of MPIJobs of
-// v1, and what fetches data and models for TrainJobs.
+// v1, and what fetches data and models for TrainJobs; and those of the runtimes that a
+// laptop installs, for which the user's own frameworks stand.
 func Images() []image.Entry {
-	return []image.Entry{
+	images := []image.Entry{
 		image.BuiltIn("kubectl-delivery", "deliver-kubectl"),
 		image.BuiltIn("*/kubectl-delivery", "deliver-kubectl"),
 		image.BuiltIn("ghcr.io/kubeflow/trainer/dataset-initializer", "initialize", "dataset"),
 		image.BuiltIn("ghcr.io/kubeflow/trainer/model-initializer", "initialize", "model"),
 	}
+	all, _ := runtimes.All() // New reports what cannot be read
+	for _, runtime := range all {
+		for _, job := range runtime.Spec.Template.Spec.ReplicatedJobs {
+			pod := &job.Template.Spec.Template.Spec
+			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+				if !slices.ContainsFunc(images, func(e image.Entry) bool { return e.Image == c.Image }) {
+					images = append(images, image.Entry{Image: c.Image, Runtime: image.RuntimeProcess})
+				}
+			}
+		}
+	}
+	return images
 }
 
 // Decorators give containers ssh.

@@ -12,8 +12,10 @@
 //
 // An entry with runtime: image means the image itself: the node pulls it.
 //
-// An image without an entry means the host itself: its command runs there unchanged. Without a
-// command there is nothing to run, and the error ([UnmappedError]) says what to do.
+// An image without an entry means the image itself, too. An entry of runtime: process that names
+// nothing else, and the built-in image [Host], mean the machine itself: the container's command runs
+// there unchanged. Without a command there is nothing to run, and the error ([UnmappedError]) says
+// what to do.
 //
 //	images:
 //	- image: ghcr.io/kubeflow/katib/pytorch-mnist   # any tag

@@ -18,6 +18,10 @@ import (
 	"github.com/go-logr/logr"
 )
 
+// Host is the name of an image that stands for this machine: its containers are processes
+// with the programs that are installed here.
+const Host = "diwan.dev/host"
+
 // builtinDiwan is the built-in program: this binary.
 const builtinDiwan = "diwan"
 
@@ -40,8 +44,8 @@ type Config struct {
 	Dir string
 	// Executable is this binary, which built-in images run. Default os.Executable.
 	Executable string
-	// BuiltIn are images without tags that need no entry in a file. One there counts
-	// first.
+	// BuiltIn are images that need no entry in a file. One there counts first, unless
+	// it is * for all other images.
 	BuiltIn []Entry
 	// Log is told when a changed table cannot be read; the zero Logger is silent.
 	Log logr.Logger
@@ -115,8 +119,9 @@ func (t *Table) Resolve(image string, hasCommand, argsRun bool) (*Environment, e
 	t.reload()
 	entry := t.find(image)
 	t.mu.Unlock()
-	if entry == nil {
-		if !hasCommand {
+	if entry == nil || !entry.maps() {
+		// Of another image nobody knows whether its arguments are a program.
+		if !hasCommand && !(argsRun && repository(image) == Host) {
 			return nil, &UnmappedError{Image: image}
 		}
 		return &Environment{Image: image, ID: "host"}, nil
@@ -139,19 +144,26 @@ func (t *Table) Entry(image string) *Entry {
 	return t.find(image)
 }
 
-// find returns the entry that fits best, and among equals the first. t.mu is held.
+// find returns the entry that fits best, and among equals the first: one in a file, then a
+// built-in one, then the file's * for all other images. t.mu is held.
 func (t *Table) find(image string) *Entry {
-	if e := bestMatch(t.entries, image); e != nil {
-		return e
+	entry := bestMatch(t.entries, image)
+	if entry != nil && entry.Image != "*" {
+		return entry
 	}
-	if repository(image) == "diwan.dev/diwan" {
-		return &Entry{Image: "diwan.dev/diwan", Builtin: builtinDiwan}
+	if builtIn := bestMatch(t.builtIn(), image); builtIn != nil {
+		return builtIn
 	}
-	if e := bestMatch(t.cfg.BuiltIn, repository(image)); e != nil {
-		e.Image = repository(image)
-		return e
+	if builtIn := bestMatch(t.builtIn(), repository(image)); builtIn != nil {
+		builtIn.Image = repository(image) // a glob, whatever the tag
+		return builtIn
 	}
-	return nil
+	return entry
+}
+
+// builtIn are the images that need no entry in a file.
+func (t *Table) builtIn() []Entry {
+	return append([]Entry{{Image: Host, Runtime: RuntimeProcess}, BuiltIn("diwan.dev/diwan")}, t.cfg.BuiltIn...)
 }
 
 // bestMatch returns a copy of the entry that fits best, and among equals the first.

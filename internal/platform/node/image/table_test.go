@@ -85,6 +85,52 @@ images:
 	}
 }
 
+// TestMachine wants what a file says of an image first, then built-in images, then
+// the file's word on all other images.
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	const all = "{image: '*', runtime: process}"
+	for _, tt := range []struct {
+		reason, table, image, entry, runtime string
+	}{
+		{"no entry", "", "acme/train", "", ""},
+		{"all others", all, "acme/train", "*", RuntimeProcess},
+		{"the machine", "", Host, Host, RuntimeProcess},
+		{"the machine, with a tag", "", Host + ":v1", Host, RuntimeProcess},
+		{"built-in before all others", "{image: '*', runtime: image}", Host, Host, RuntimeProcess},
+		{"built-in with a tag", "{image: '*', runtime: image}", "example.com/torch:1", "example.com/torch:1", RuntimeProcess},
+		{"built-in with another tag", "", "example.com/torch:2", "", ""},
+		{"built-in by a glob", all, "acme/deliver:v1", "acme/deliver", ""},
+		{"a name before built-in", "{image: 'example.com/torch:1', runtime: image}", "example.com/torch:1", "example.com/torch:1", RuntimeImage},
+		{"a glob before built-in", "{image: 'example.com/*', runtime: image}", "example.com/torch:1", "example.com/*", RuntimeImage},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			t.Parallel()
+			cfg := Default(t.TempDir(), Entry{Image: "example.com/torch:1", Runtime: RuntimeProcess}, BuiltIn("*/deliver", "deliver"))
+			write(t, cfg.Files[0], "images: ["+tt.table+"]")
+			table, err := Open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := table.Entry(tt.image)
+			if got == nil {
+				got = &Entry{}
+			}
+			if got.Image != tt.entry || got.Runtime != tt.runtime {
+				t.Errorf("the entry is %q, runtime %q; want %q, %q", got.Image, got.Runtime, tt.entry, tt.runtime)
+			}
+		})
+	}
+	table, _ := openTable(t, "images: ["+all+"]")
+	if _, err := table.Resolve(Host, false, true); err != nil {
+		t.Errorf("arguments with a program on %s give %v", Host, err)
+	}
+	var unmapped *UnmappedError
+	if _, err := table.Resolve("busybox", false, true); !errors.As(err, &unmapped) {
+		t.Errorf("arguments of an image that may have an entrypoint give %v", err)
+	}
+}
+
 func TestBuiltin(t *testing.T) {
 	t.Parallel()
 	table, _ := openTable(t, "")

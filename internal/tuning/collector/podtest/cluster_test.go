@@ -74,7 +74,7 @@ func start(home laptop.Home) (*laptop.Cluster, error) {
 			return nil, err
 		}
 	}
-	table := fmt.Sprintf("images:\n- {image: %s, path: [%s]}\n", image, programs)
+	table := fmt.Sprintf("images:\n- {image: '*', runtime: process}\n- {image: %s, path: [%s]}\n", image, programs)
 	if err := os.WriteFile(home.Path("images.yaml"), []byte(table), 0o600); err != nil {
 		return nil, err
 	}
