@@ -242,6 +242,28 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestStatesOfEndedPods holds main containers that never ran to a kubelet's words: they
+// wait where an init container failed, and are unknown where they could have started.
+func TestStatesOfEndedPods(t *testing.T) {
+	pod, o := scene(t, "i:1 j:new | a:new")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	s := decide(pod, o).status
+	if s.Phase != corev1.PodFailed {
+		t.Errorf("the Pod is %s", s.Phase)
+	}
+	for _, c := range []corev1.ContainerStatus{s.InitContainerStatuses[1], s.ContainerStatuses[0]} {
+		if c.State.Waiting == nil || c.State.Waiting.Reason != "PodInitializing" {
+			t.Errorf("container %s after a failed init container: %+v", c.Name, c.State)
+		}
+	}
+	pod, o = scene(t, "i:0 | a:1 b:new")
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	pod.DeletionTimestamp = stamp(epoch)
+	if c := decide(pod, o).status.ContainerStatuses[1]; c.State.Terminated == nil || c.State.Terminated.Reason != "ContainerStatusUnknown" {
+		t.Errorf("a container of a deleted Pod that could have started: %+v", c.State)
+	}
+}
+
 // TestDecideAlways holds decide to what must be true of every Pod.
 func TestDecideAlways(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

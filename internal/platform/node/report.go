@@ -124,7 +124,7 @@ func (d *decision) state(c *corev1.Container, v *view) corev1.ContainerState {
 		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *stamp(v.running)}}
 	case v.ended != nil && (d.ending || d.settled || d.pod.DeletionTimestamp != nil || !d.comesBack(c, v)):
 		return corev1.ContainerState{Terminated: v.ended}
-	case d.plan.over: // it never ran, and never will
+	case d.plan.over && d.couldStart(): // it never ran, and never will
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: 137, Reason: "ContainerStatusUnknown",
 			Message: "The container could not be located when the pod was terminated",
@@ -133,10 +133,26 @@ func (d *decision) state(c *corev1.Container, v *view) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: v.waiting}
 	case v.ended != nil && delayAfter(v) > 0:
 		return waiting("CrashLoopBackOff", backoffMessage(delayAfter(v), c.Name, d.pod))
-	case len(d.pod.Spec.InitContainers) > 0 && !d.begun() && !v.starting && d.prepared:
+	case len(d.pod.Spec.InitContainers) > 0 && !d.begun() && !v.starting && (d.prepared || d.plan.over):
 		return waiting("PodInitializing", "")
 	}
 	return waiting("ContainerCreating", "")
+}
+
+// couldStart reports whether a Pod's main containers could have started. Until then a
+// kubelet leaves those of an ended Pod waiting.
+func (d *decision) couldStart() bool {
+	for i := range d.pod.Spec.InitContainers {
+		c := &d.pod.Spec.InitContainers[i]
+		v := d.view(c)
+		if isSidecar(c) && (v.live() || v.ended != nil) {
+			continue
+		}
+		if v.ended == nil || v.ended.ExitCode != 0 {
+			return d.begun()
+		}
+	}
+	return true
 }
 
 // comesBack reports whether an ended container runs again.

@@ -29,6 +29,11 @@ type Directory struct {
 	Dialable func(netip.Addr) netip.Addr
 }
 
+// managedHosts is by what programs and Kubernetes' conformance tests know a hosts file
+// that is not its image's. A kubelet separates the names of hostAliases by tabs, for
+// which the tests look.
+const managedHosts = "# Kubernetes-managed hosts file.\n"
+
 // Hosts renders the hosts file of a Pod that programs reach at bind:
 //
 //	localhost; the Pod's own hostname and, with a subdomain, its names there;
@@ -47,10 +52,10 @@ func Hosts(pod *corev1.Pod, bind netip.Addr, d Directory, host []byte) []byte {
 // renderHosts is Hosts with the part that the Pods of a namespace share.
 func renderHosts(pod *corev1.Pod, bind netip.Addr, shared, host []byte) []byte {
 	var b bytes.Buffer
-	b.WriteString("# Written by Diwan; changes are lost.\n127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
+	b.WriteString(managedHosts + "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	fmt.Fprintf(&b, "%s %s\n", bind, strings.Join(ownNames(pod), " "))
 	for _, alias := range pod.Spec.HostAliases {
-		fmt.Fprintf(&b, "%s %s\n", alias.IP, strings.Join(alias.Hostnames, " "))
+		fmt.Fprintf(&b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
 	}
 	b.Write(shared)
 	if pod.Spec.DNSConfig != nil {

@@ -65,7 +65,7 @@ func TestHosts(t *testing.T) {
 		{"a Pod alone", podNamed("ml", "p"), Directory{ClusterIPs: true, Dialable: same}, "", "10.128.0.5 p\n"},
 		{"aliases come before Services, the machine's lines last", aliased,
 			Directory{Services: []*corev1.Service{kubernetes}, ClusterIPs: true, Dialable: same}, "192.0.2.1 printer\n",
-			"10.128.0.5 p\n192.0.2.9 db db.lan\n10.200.0.1 kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default\n192.0.2.1 printer\n"},
+			"10.128.0.5 p\n192.0.2.9\tdb\tdb.lan\n10.200.0.1 kubernetes.default.svc.cluster.local kubernetes.default.svc kubernetes.default\n192.0.2.1 printer\n"},
 		{"the short name is for Pods of the namespace", podNamed("ml", "p"),
 			Directory{Services: []*corev1.Service{web}, ClusterIPs: true, Dialable: same}, "",
 			"10.128.0.5 p\n10.200.0.7 web.ml.svc.cluster.local web.ml.svc web.ml web\n"},
