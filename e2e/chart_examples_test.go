@@ -22,7 +22,7 @@ func (f *foreign) testExamples(t *testing.T) {
 	}
 	python, directory := environment(t, "tensorboard.txt"), abs(t, root+"/examples/collectors")
 	f.cluster.Map(image.Entry{Image: "example.com/tensorboard", Path: []string{filepath.Dir(python)}, WorkingDir: directory})
-	f.cluster.Map(image.Entry{Image: "python", WorkingDir: directory})
+	f.cluster.Map(image.Entry{Image: image.Host, WorkingDir: directory})
 	f.namespace("examples")
 	manifests := []string{stoppingExample(t)}
 	for _, name := range []string{"tensorflow-event.yaml", "prometheus.yaml"} {

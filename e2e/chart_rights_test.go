@@ -127,7 +127,7 @@ func TestChartRights(t *testing.T) {
 			models.diwan.dev/models/status,models/finalizers update
 			models.diwan.dev/modelversions get,list,watch,patch,delete
 			models.diwan.dev/modelversions/status patch`},
-		"Runtimes":  {[]string{without("trainjobs"), "runtimes.install=true"}, rightsOfTrainJobs + "trainer.kubeflow.org/clustertrainingruntimes create,patch"},
+		"Runtimes": {[]string{without("trainjobs"), "runtimes.install=true"}, rightsOfTrainJobs + "trainer.kubeflow.org/clustertrainingruntimes create,patch"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -90,10 +90,16 @@ func runsImages(t *testing.T, s *server) {
 	})
 	mountsImages(t, s, registry)
 	pushesImages(t, s)
+	keepsVolumes(t, s)
 	servesFromImage(t, s)
+	repeatsImages(t, s)
 	refusesImages(t, s)
 	managesImages(t, s)
 
+	s.gives(t, "run", "--mount", "examples/images/program.yaml")
+	if got := s.gives(t, "logs", "job/program-in-an-image"); !strings.Contains(got, "x=2.000\n") {
+		t.Errorf("the program beside its manifest says %q", got)
+	}
 	s.gives(t, "run", "examples/images/experiment.yaml")
 	observed := 0
 	for _, trial := range s.trialsOf("in-an-image") {
@@ -149,6 +155,44 @@ func pushesImages(t *testing.T, s *server) {
 		t.Errorf("what was removed is answered with %v", err)
 	}
 	s.gives(t, "kubectl", "delete", "pod", "pushed", "--grace-period=1")
+}
+
+// keepsVolumes has the Pods of a StatefulSet find their own volumes again.
+func keepsVolumes(t *testing.T, s *server) {
+	s.gives(t, "kubectl", "rollout", "status", "statefulset/counter", "--timeout=90s")
+	uid := s.gives(t, "kubectl", "get", "pod", "counter-1", "-o", "jsonpath={.metadata.uid}")
+	s.gives(t, "kubectl", "delete", "pod", "counter-1")
+	eventually(t, time.Minute, func() error {
+		if now, _, _ := s.diwan("kubectl", "get", "pod", "counter-1", "-o", "jsonpath={.metadata.uid}{.status.phase}"); strings.Contains(now, uid) || !strings.Contains(now, "Running") {
+			return fmt.Errorf("the Pod is not replaced: %s", now)
+		}
+		return nil
+	})
+	for pod, want := range map[string]string{"counter-0": "counter-0 begins for the 1. time\n", "counter-1": "counter-1 begins for the 2. time\n"} {
+		eventually(t, time.Minute, func() error {
+			if got := s.gives(t, "kubectl", "logs", pod); got != want {
+				return fmt.Errorf("Pod %s says %q, want %q", pod, got, want)
+			}
+			return nil
+		})
+	}
+	s.gives(t, "kubectl", "delete", "statefulset/counter")
+}
+
+// repeatsImages wants a Job that a CronJob made to have run.
+func repeatsImages(t *testing.T, s *server) {
+	eventually(t, 2*time.Minute, func() error {
+		jobs := s.gives(t, "kubectl", "get", "jobs", "-o", `jsonpath={range .items[?(@.status.succeeded==1)]}{.metadata.ownerReferences[0].kind} {.metadata.name}{"\n"}{end}`)
+		job, found := strings.CutPrefix(strings.SplitN(jobs, "\n", 2)[0], "CronJob ")
+		if !found {
+			return fmt.Errorf("no Job of the CronJob has succeeded: %q", jobs)
+		}
+		if got := s.gives(t, "kubectl", "logs", "job/"+job); got != "on time\n" {
+			t.Errorf("the CronJob's Pod says %q", got)
+		}
+		return nil
+	})
+	s.gives(t, "kubectl", "delete", "cronjob/each-minute")
 }
 
 // servesFromImage has a server in an image answer by its Service, outlive a kill of

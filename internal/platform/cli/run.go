@@ -29,7 +29,8 @@ Experiments, OptimizationJobs, training jobs of every kind, Jobs and Pods. It st
 the local cluster if none is running, and stops it again when everything is done.
 
 A FILE is a YAML or JSON file with any Kubernetes objects, a directory of such
-files, or - for standard input. Programs start in the directory of their manifest.
+files, or - for standard input. Programs start in the directory of their manifest;
+with --mount, also those that run in images, which then see that directory.
 
 Running the same files again resumes them. Ctrl-C stops gracefully, a second Ctrl-C
 stops at once; finished work is kept either way.
@@ -40,6 +41,9 @@ stops at once; finished work is kept either way.
 
   # Delete an earlier run of the same file, and start over.
   diwan run --restart experiment.yaml
+
+  # Run the program beside the manifest inside the image that the manifest names.
+  diwan run --mount examples/images/program.yaml
 
   # The same file on a cluster.
   diwan run --context my-cluster experiment.yaml`,
@@ -57,6 +61,7 @@ stops at once; finished work is kept either way.
 	a.options.addStore(command, "a file in the home")
 	a.options.addCapacity(command)
 	command.Flags().BoolVar(&r.restart, "restart", false, "delete the objects first, with all their results, and start over")
+	command.Flags().BoolVar(&r.mount, "mount", false, "mount the directory of each manifest at its own path in all containers, and start them there")
 	return command
 }
 
@@ -64,6 +69,7 @@ stops at once; finished work is kept either way.
 type runner struct {
 	*app
 	restart bool
+	mount   bool
 
 	files   []string
 	objects []manifest.Object
@@ -151,7 +157,15 @@ func (r *runner) apply(ctx context.Context, t *target) error {
 	if t.local() {
 		for _, object := range r.objects {
 			manifest.SetWorkingDirectory(object.Object, object.Source.Dir)
+			if !r.mount {
+				continue
+			}
+			if err := manifest.MountDirectory(object.Object, object.Source.Dir); err != nil {
+				return fmt.Errorf("%s: %w", object.Source, err)
+			}
 		}
+	} else if r.mount {
+		return errors.New("--mount mounts a directory of this machine, which another cluster does not see: run without --mount, or without --context and --kubeconfig")
 	}
 	if r.restart {
 		r.show.step("deleting objects of earlier runs")

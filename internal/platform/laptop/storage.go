@@ -152,7 +152,11 @@ func fits(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) 
 func (r *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, error) {
 	name := "pvc-" + string(claim.UID)
 	path := filepath.Join(r.dir, name)
-	if err := os.MkdirAll(path, 0o777); err != nil {
+	err := os.MkdirAll(path, 0o777)
+	if err == nil {
+		err = os.Chmod(path, 0o777) // despite the umask: users in images write to it
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot make a directory for claim %s/%s: %w", claim.Namespace, claim.Name, err)
 	}
 	volume := &corev1.PersistentVolume{

@@ -3,6 +3,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -144,6 +145,50 @@ func TestSetWorkingDirectory(t *testing.T) {
 	}
 }
 
+func TestMountDirectory(t *testing.T) {
+	t.Parallel()
+	const volume = `{"hostPath":{"path":"/w","type":"Directory"},"name":"manifest-directory"}`
+	const at = `"volumeMounts":[{"mountPath":"/w","name":"manifest-directory"}]`
+	cases := map[string]struct {
+		reason string
+		in     string
+		want   string // the object's spec
+		err    string
+	}{
+		"Pod": {reason: "Every container has it, and starts there", in: "kind: Pod\nspec: {initContainers: [{name: i}], containers: [{name: a}]}",
+			want: `{"containers":[{"name":"a",` + at + `,"workingDir":"/w"}],"initContainers":[{"name":"i",` + at + `,"workingDir":"/w"}],"volumes":[` + volume + `]}`},
+		"Job": {reason: "So have those of a template", in: "kind: Job\nspec: {template: {spec: {containers: [{name: a, workingDir: /x}]}}}",
+			want: `{"template":{"spec":{"containers":[{"name":"a",` + at + `,"workingDir":"/x"}],"volumes":[` + volume + `]}}}`},
+		"Kept": {reason: "What is mounted there stays", in: "kind: Pod\nspec: {volumes: [{name: v}], containers: [{name: a, volumeMounts: [{name: v, mountPath: /w}]}]}",
+			want: `{"containers":[{"name":"a","volumeMounts":[{"mountPath":"/w","name":"v"}],"workingDir":"/w"}],"volumes":[{"name":"v"},` + volume + `]}`},
+		"TrainJob": {reason: "A TrainJob has no templates to mount it in", in: "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec: {}",
+			want: `{}`, err: "spec.runtimePatches"},
+		"Volumes":    {reason: "What is no list of volumes is an error", in: "kind: Pod\nspec: {volumes: 1, containers: []}", want: `{"containers":[],"volumes":1}`, err: "spec.volumes is not a list"},
+		"Mounts":     {reason: "So is what is no list of mounts", in: "kind: Job\nspec: {template: {spec: {containers: [{name: a, volumeMounts: {}}]}}}", want: `{"template":{"spec":{"containers":[{"name":"a","volumeMounts":{}}],"volumes":[` + volume + `]}}}`, err: "container a is not a list"},
+		"Containers": {reason: "What is no container is left to the API server", in: "kind: Pod\nspec: {containers: [1]}", want: `{"containers":[1],"volumes":[` + volume + `]}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if !strings.HasPrefix(tc.in, "apiVersion") {
+				tc.in = "apiVersion: v1\n" + tc.in
+			}
+			objects, err := Parse([]byte(addName(tc.in)), Source{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = MountDirectory(objects[0].Object, "/w")
+			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.err)
+			}
+			got, err := json.Marshal(objects[0].Object["spec"])
+			if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" {
+				t.Errorf("%s: spec (-want +got), %v\n%s", tc.reason, err, diff)
+			}
+		})
+	}
+}
+
 // addName gives a test's object a name where it has no metadata of its own.
 func addName(in string) string {
 	if strings.Contains(in, "metadata: {annotations") {
@@ -184,6 +229,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("an object without kind or apiVersion came through: %v", object.Object)
 			}
 			SetWorkingDirectory(object.Object, "/w")
+			_ = MountDirectory(object.Object, "/w")
 		}
 	})
 }

@@ -13,33 +13,40 @@ import (
 // annotation. What counts as a Pod template is its shape, "template" with "spec.containers", so
 // that kinds unknown here, such as training jobs, are annotated too.
 func SetWorkingDirectory(object map[string]any, dir string) {
-	if object["kind"] == "Pod" && isPod(object) {
-		annotate(object, dir)
-	}
-	walk(object, dir)
+	set := func(pod map[string]any) { annotate(pod, dir) }
+	eachPod(object, set, set)
 }
 
-func walk(value any, dir string) {
+// eachPod calls pod for an object that is a Pod and for each Pod template in it, and trainJob for
+// each TrainJob and each template of one: their Pod templates are their runtime's.
+func eachPod(object map[string]any, pod, trainJob func(map[string]any)) {
+	if object["kind"] == "Pod" && isPod(object) {
+		pod(object)
+	}
+	walk(object, pod, trainJob)
+}
+
+func walk(value any, pod, trainJob func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:
 		if isTrainJob(value) {
-			annotate(value, dir)
+			trainJob(value)
 		}
 		if template, ok := value["trainJobTemplate"].(map[string]any); ok {
-			annotate(template, dir)
+			trainJob(template)
 		}
 		if template, ok := value["template"].(map[string]any); ok && isPod(template) {
-			annotate(template, dir)
+			pod(template)
 		}
 		if trial, ok := value["trialSpec"].(map[string]any); ok && trial["kind"] == "Pod" && isPod(trial) {
-			annotate(trial, dir)
+			pod(trial)
 		}
 		for _, child := range value {
-			walk(child, dir)
+			walk(child, pod, trainJob)
 		}
 	case []any:
 		for _, child := range value {
-			walk(child, dir)
+			walk(child, pod, trainJob)
 		}
 	}
 }
