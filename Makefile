@@ -73,9 +73,9 @@ torch: ## Install PyTorch for the tests, from Debian's packages
 
 # Images of tests are made of a static BusyBox.
 .PHONY: busybox
-busybox: ## Install BusyBox for the tests, from Debian's packages
-	@if ! command -v busybox >/dev/null; then \
-		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends busybox-static; \
+busybox: ## Install what the tests' images are made of, BusyBox and Python, from Debian's packages
+	@if ! command -v busybox >/dev/null || ! test -e /usr/bin/python3; then \
+		apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends busybox-static python3; \
 	fi
 
 .PHONY: test

@@ -175,6 +175,7 @@ func (r *reader) try(document, command string) {
 func (r *reader) command(ctx context.Context, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Dir, cmd.Env = r.dir, r.env
+	cmd.WaitDelay = 10 * time.Second // its children may hold its output
 	return cmd
 }
 

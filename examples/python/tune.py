@@ -28,6 +28,7 @@ name = f"valley-{int(time.time())}"
 client.tune(
     name=name,
     objective=train,
+    base_image="diwan.dev/host",  # this machine's Python: nothing is pulled
     parameters={
         "rate": katib.search.double(min=0.001, max=0.05),
         "momentum": katib.search.double(min=0.0, max=0.99),

@@ -35,6 +35,9 @@ type Options struct {
 	GangScheduler string
 	// GangsByPolicy excludes jobs without a schedulingPolicy.
 	GangsByPolicy bool
+	// InitImage is the image of containers that wait for a PyTorchJob's master. Default:
+	// that of the training operator.
+	InitImage string
 	// StatusServer is where the Pods of TrainJobs report progress. Default: none.
 	StatusServer trainjob.StatusServer
 	// InstallRuntimes installs the ClusterTrainingRuntimes, unless the operator runs
@@ -88,7 +91,7 @@ func (o Options) setUp(h *domain.Host) error {
 func (o Options) addTrainingJobs(h *domain.Host) error {
 	config := trainingjob.DefaultConfig()
 	config.GangScheduler, config.GangsByPolicy, config.Without = o.GangScheduler, o.GangsByPolicy, h.Without
-	config.Events = h.Events(trainingjob.Name)
+	config.InitImage, config.Events = o.InitImage, h.Events(trainingjob.Name)
 	var err error
 	if config.Metrics, err = trainingjob.NewMetrics(h.Registerer); err != nil {
 		return err

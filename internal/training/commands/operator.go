@@ -9,6 +9,7 @@ import (
 	"diwan.dev/diwan/internal/platform/cli"
 	"diwan.dev/diwan/internal/platform/domain"
 	"diwan.dev/diwan/internal/training"
+	"diwan.dev/diwan/internal/training/trainingjob"
 	"diwan.dev/diwan/internal/training/trainjob"
 )
 
@@ -19,6 +20,7 @@ func newOperator() *cli.Operator {
 		AddFlags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&options.InstallRuntimes, "install-runtimes", false, "install the ClusterTrainingRuntimes for TrainJobs")
 			flags.StringVar(&options.GangScheduler, "gang-scheduler-name", "", "gang scheduler for the Pods of training jobs: kubernetes for Kubernetes' own PodGroups (1.37), volcano, or the name of a scheduler with the coscheduling plugin; none if empty")
+			flags.StringVar(&options.InitImage, "pytorch-init-container-image", trainingjob.DefaultInitImage, "image, with a shell, of the containers of PyTorchJobs' workers that wait for the master")
 		},
 		Domain: func(lent cli.Lent) (domain.Domain, error) {
 			options.StatusServer = statusServer(lent.Service)

@@ -29,6 +29,7 @@ import (
 func New(lent *laptop.Lent, gangScheduler string) (laptop.Wing, error) {
 	options := training.Options{
 		GangScheduler: gangScheduler,
+		InitImage:     image.Host, // nothing is pulled for jobs of the machine's own programs
 		StatusServer: trainjob.StatusServer{
 			URL:         "https://" + net.JoinHostPort(statusserver.Host, strconv.Itoa(statusserver.Port)),
 			Authorities: func() ([]byte, error) { return lent.Authority, nil },

@@ -16,7 +16,17 @@ import (
 
 // PyTorch is the Framework of PyTorchJobs: DistributedDataParallel by the
 // variables of torch.distributed, and torchrun by those that begin with PET_.
-type PyTorch struct{ plain }
+type PyTorch struct {
+	plain
+
+	// InitImage is the image of containers that wait for the master. Default:
+	// DefaultInitImage.
+	InitImage string
+}
+
+// DefaultInitImage is the image with which the training operator's workers wait for their
+// master.
+const DefaultInitImage = "alpine:3.10"
 
 // New implements Framework.
 func (PyTorch) New() v1.Job { return &v1.PyTorchJob{} }
@@ -41,7 +51,7 @@ func (f PyTorch) Done(job v1.Job, pods map[Replica]*corev1.Pod) bool {
 func (PyTorch) InStep(v1.Job) bool { return true }
 
 // Connect implements Framework.
-func (PyTorch) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
+func (f PyTorch) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 	j := job.(*v1.PyTorchJob)
 	vars := []corev1.EnvVar{unbuffered}
 	master := v1.ReplicaName(j.Name, v1.Master, 0)
@@ -57,7 +67,7 @@ func (PyTorch) Connect(job v1.Job, r Replica, pod *corev1.PodTemplateSpec) {
 			corev1.EnvVar{Name: "RANK", Value: rank},
 			corev1.EnvVar{Name: "PET_NODE_RANK", Value: rank})
 		if r.Type == v1.Worker {
-			pod.Spec.InitContainers = append(pod.Spec.InitContainers, waitForName(master))
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, waitForName(cmp.Or(f.InitImage, DefaultInitImage), master))
 		}
 	}
 	if n := j.Spec.NprocPerNode; n != nil {
@@ -131,14 +141,15 @@ func rendezvous(j *v1.PyTorchJob) []corev1.EnvVar {
 
 // waitForName is a container that ends when a name can be looked up, which takes
 // some time after the Pod of that name has begun, and fails after 200 s. A name
-// is looked for where programs do, and in the DNS.
-func waitForName(name string) corev1.Container {
+// is looked for where programs do, and in the DNS. The image needs sh, and getent or
+// nslookup.
+func waitForName(image, name string) corev1.Container {
 	amounts := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 	}
 	return corev1.Container{
 		Name:            "init-pytorch",
-		Image:           "alpine:3.10",
+		Image:           image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Resources:       corev1.ResourceRequirements{Limits: amounts("100m", "20Mi"), Requests: amounts("50m", "10Mi")},
 		Command: []string{"sh", "-c", fmt.Sprintf(

@@ -36,6 +36,9 @@ type Config struct {
 	// GangsByPolicy leaves jobs without a schedulingPolicy out of that. Default:
 	// all jobs are gangs.
 	GangsByPolicy bool
+	// InitImage is the image of containers that wait for a PyTorchJob's master. Default:
+	// DefaultInitImage.
+	InitImage string
 	// Without names kinds, such as pytorchjobs, that are left to another
 	// controller. Default: none.
 	Without []string
@@ -54,7 +57,7 @@ const ownerIndex = "trainingjob.controller"
 // SetupWithManager adds a reconciler of each kind to a manager. Kinds that the
 // cluster does not have are left out.
 func SetupWithManager(mgr manager.Manager, config Config) error {
-	frameworks, err := served(mgr, config.Without)
+	frameworks, err := served(mgr, config)
 	if err != nil || len(frameworks) == 0 {
 		return err
 	}
@@ -104,11 +107,11 @@ func SetupWithManager(mgr manager.Manager, config Config) error {
 
 // served are the frameworks of the kinds that are not left to others and that the
 // cluster has.
-func served(mgr manager.Manager, without []string) ([]Framework, error) {
+func served(mgr manager.Manager, config Config) ([]Framework, error) {
 	var frameworks []Framework
 	for _, f := range Frameworks() {
 		t := f.New().Traits()
-		if slices.Contains(without, t.Plural) {
+		if slices.Contains(config.Without, t.Plural) {
 			continue
 		}
 		_, err := mgr.GetRESTMapper().RESTMapping(v1.GroupVersion.WithKind(t.Kind).GroupKind(), v1.Version)
@@ -118,6 +121,9 @@ func served(mgr manager.Manager, without []string) ([]Framework, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot set up %s: %w", t.Controller, err)
+		}
+		if _, ok := f.(PyTorch); ok {
+			f = PyTorch{InitImage: config.InitImage}
 		}
 		frameworks = append(frameworks, f)
 	}
