@@ -16,8 +16,12 @@ import (
 	"diwan.dev/diwan/api/models/v1alpha1"
 )
 
-// maxResults bounds a page, as in MLflow.
-const maxResults = 1000
+// What a page may have of models and of versions, and of versions what it has unless the
+// request says otherwise, as in MLflow.
+const (
+	maxModels, modelsInPage     = 1000, 100
+	maxVersions, versionsInPage = 200_000, 10_000
+)
 
 // condition is one comparison of a filter.
 type condition struct {
@@ -137,6 +141,10 @@ func like(value, pattern string) bool {
 	return j == len(p)
 }
 
+// tagPrompt is the tag by which MLflow tells prompts, which are registered models, too,
+// from models. Its clients ask for what has it or not; to them what lacks it has "false".
+const tagPrompt = "mlflow.prompt.is_prompt"
+
 // matches reports whether an object meets all conditions. value returns the value of a
 // field that is no tag.
 func matches(conditions []condition, tags map[string]string, value func(field string) string) bool {
@@ -144,6 +152,9 @@ func matches(conditions []condition, tags map[string]string, value func(field st
 		text, has := "", true
 		if key, isTag := strings.CutPrefix(c.field, "tags."); isTag {
 			text, has = tags[key]
+			if key == tagPrompt && !has {
+				text, has = "false", true
+			}
 		} else {
 			text = value(c.field)
 		}
@@ -182,13 +193,13 @@ func order[T any](answers []T, orderBy []string, fields []string, by func(T, str
 
 // page cuts the page out of answers that the request asks for, and returns the token of
 // the next, "" after the last.
-func page[T any](c *call, answers []T, otherwise int) ([]T, string, error) {
+func page[T any](c *call, answers []T, otherwise, most int) ([]T, string, error) {
 	size := int(c.request.MaxResults)
 	if size == 0 {
 		size = otherwise
 	}
-	if size < 1 || size > maxResults {
-		return nil, "", invalid("max_results is %d: it must be between 1 and %d", size, maxResults)
+	if size < 1 || size > most {
+		return nil, "", invalid("max_results is %d: it must be between 1 and %d", size, most)
 	}
 	from := 0
 	if c.request.PageToken != "" {
@@ -239,7 +250,7 @@ func searchModels(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, next, err := page(c, answers, 100)
+	answers, next, err := page(c, answers, modelsInPage, maxModels)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +296,7 @@ func searchVersions(ctx context.Context, c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answers, next, err := page(c, answers, maxResults)
+	answers, next, err := page(c, answers, versionsInPage, maxVersions)
 	if err != nil {
 		return nil, err
 	}
