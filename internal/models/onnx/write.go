@@ -4,6 +4,7 @@ package onnx
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -69,26 +70,28 @@ func (m *Model) WriteTo(w io.Writer) (int64, error) { s := m.segments(nil); retu
 // WriteFile writes the model to a file, which appears when it is complete, and returns the
 // number of bytes. Of a model of 2 GiB or more the tensors go to another file, named as
 // the model with .data behind it.
-func (m *Model) WriteFile(path string) (int64, error) { return m.writeFile(path, maxInline) }
+func (m *Model) WriteFile(ctx context.Context, path string) (int64, error) {
+	return m.writeFile(ctx, path, maxInline)
+}
 
-func (m *Model) writeFile(path string, inline int64) (int64, error) {
+func (m *Model) writeFile(ctx context.Context, path string, inline int64) (int64, error) {
 	s := m.segments(nil)
 	if s.size <= inline {
-		return s.size, create(path, &s)
+		return s.size, create(ctx, path, &s)
 	}
 	o := outsourced{location: filepath.Base(path) + ".data"}
 	s = m.segments(&o)
 	if s.size > inline {
 		return 0, fmt.Errorf("write %s: it has %d bytes without its tensors, a message at most %d", path, s.size, inline)
 	}
-	if err := create(path+".data", &o.data); err != nil {
+	if err := create(ctx, path+".data", &o.data); err != nil {
 		return 0, err
 	}
-	return s.size + o.data.size, create(path, &s)
+	return s.size + o.data.size, create(ctx, path, &s)
 }
 
 // create writes a file, which replaces another when it is complete.
-func create(path string, s *segments) (err error) {
+func create(ctx context.Context, path string, s *segments) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), durable.TempPrefix)
 	if err != nil {
 		return err
@@ -99,7 +102,7 @@ func create(path string, s *segments) (err error) {
 			os.Remove(file.Name())
 		}
 	}()
-	w := bufio.NewWriterSize(file, 1<<20)
+	w := bufio.NewWriterSize(until{ctx, file}, 1<<20)
 	if _, err := s.WriteTo(w); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
@@ -119,6 +122,19 @@ func create(path string, s *segments) (err error) {
 		return err
 	}
 	return durable.SyncDir(filepath.Dir(path))
+}
+
+// until is a writer until its context ends.
+type until struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (u until) Write(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(b)
 }
 
 // outsourced are the tensors in another file.
