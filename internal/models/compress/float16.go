@@ -105,7 +105,7 @@ func (h *halving) node(n *onnx.Node) error {
 	}
 	places = slices.DeleteFunc(slices.Clone(places), func(i int) bool { return i >= len(n.Inputs) || n.Inputs[i] == "" })
 	outputs := n.Outputs
-	if p.outputs >= 0 && p.outputs < len(outputs) {
+	if known && !p.either && p.outputs >= 0 && p.outputs < len(outputs) {
 		outputs = outputs[:p.outputs]
 	}
 	convert := known && !p.either && len(places) > 0 && (n.Op != "LayerNormalization" || len(n.Outputs) == 1)
