@@ -230,6 +230,20 @@ func (n *Node) encode() []byte {
 	return append(b, n.other...)
 }
 
+// NewValue makes the description of a dense tensor. A dimension below zero is not known.
+func NewValue(name string, kind DataType, dims ...int64) *ValueInfo {
+	var shape []byte
+	for _, dim := range dims {
+		var b []byte
+		if dim >= 0 {
+			b = appendInt(nil, 1, dim)
+		}
+		shape = appendBytes(shape, 1, b)
+	}
+	tensor := appendBytes(appendInt(nil, 1, int64(kind)), 2, shape)
+	return &ValueInfo{Name: name, Type: kind, raw: appendBytes(appendText(nil, 1, name), 2, appendBytes(nil, 1, tensor))}
+}
+
 // AttributeProto.AttributeType, the field 20 of an attribute.
 const (
 	typeFloat = 1
