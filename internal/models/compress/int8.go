@@ -149,7 +149,7 @@ func (r *rewrite) table(t *onnx.Tensor) bool {
 		return false
 	}
 	for _, u := range r.uses[t.Name] {
-		if !u.node.Is("Gather") || u.input != 0 {
+		if !u.node.Is("Gather") || u.input != 0 || len(u.node.Outputs) != 1 {
 			return false
 		}
 	}

@@ -78,7 +78,7 @@ func cannotRaise(n *onnx.Node, from int64) error {
 
 // adapt makes of a node what computes the same with the operators of opsetNeeded.
 func (r *rewrite) adapt(n *onnx.Node, from int64) ([]*onnx.Node, error) {
-	if changes[n.Op] <= from || !n.Is(n.Op) {
+	if changes[n.Op] <= from || !n.Is(n.Op) || len(n.Inputs) == 0 || len(n.Outputs) == 0 {
 		return []*onnx.Node{n}, nil
 	}
 	switch n.Op {
@@ -143,7 +143,7 @@ func (r *rewrite) softmax(n *onnx.Node) []*onnx.Node {
 	axis := n.Int("axis", 1)
 	n.Remove("axis")
 	n.Attributes = append(n.Attributes, onnx.IntAttribute("axis", -1))
-	if axis == -1 || len(n.Inputs) == 0 || len(n.Outputs) == 0 {
+	if axis == -1 {
 		return []*onnx.Node{n}
 	}
 	in, out := n.Inputs[0], n.Outputs[0]
