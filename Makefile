@@ -127,7 +127,7 @@ FUZZTIME ?= 20s
 
 .PHONY: fuzz
 fuzz: ## Fuzz what reads images and models, each target for FUZZTIME
-	@for package in $$(go list ./internal/platform/imagestore/... ./internal/platform/registry ./internal/models/signature ./internal/models/artifact); do \
+	@for package in $$(go list ./internal/platform/imagestore/... ./internal/platform/registry ./internal/models/signature ./internal/models/artifact ./internal/models/onnx ./internal/models/compress); do \
 		targets=$$(go test -vet=off -list '^Fuzz' $$package | sed -n '/^Fuzz/p') || exit 1; \
 		for target in $$targets; do \
 			go test -vet=off $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x || exit 1; \

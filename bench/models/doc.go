@@ -7,4 +7,6 @@
 //	go run ./bench/models -programs DIR > bench/results/models.md
 //
 // DIR has the programs modctl, kit and oras; diwan is built.
+//
+// The program compress.py beside it measures `diwan model compress` beside onnxruntime's quantizers.
 package main

@@ -5,7 +5,9 @@ package commands
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	"diwan.dev/diwan/internal/models/compress"
+	"diwan.dev/diwan/internal/models/onnx"
 	"diwan.dev/diwan/internal/platform/cli"
 	"diwan.dev/diwan/internal/platform/registry"
 )
@@ -65,6 +69,9 @@ func TestDocs(t *testing.T) {
 	if err := os.WriteFile("mnist/model/mlp.onnx", model, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := classifier(64, 64).WriteFile(t.Context(), "mnist.onnx"); err != nil {
+		t.Fatal(err)
+	}
 	count := 0
 	for line := range strings.Lines(string(text)) {
 		command, ok := strings.CutPrefix(line, "$ diwan ")
@@ -94,8 +101,89 @@ func TestDocs(t *testing.T) {
 	}
 	code, out, _ := diwan(home, "model", "list", "-o", "json")
 	var all []summary
-	if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil || len(all) != 3 {
+	if err := json.Unmarshal([]byte(out), &all); code != 0 || err != nil || len(all) != 4 {
 		t.Errorf("the list is %s, %v", out, err)
+	}
+}
+
+// classifier is a model of one matrix.
+func classifier(rows, columns int64) *onnx.Model {
+	values := make(onnx.Bytes, 4*rows*columns)
+	for i := int64(0); i < rows*columns; i++ {
+		binary.LittleEndian.PutUint32(values[4*i:], math.Float32bits(float32(i%17)-8))
+	}
+	return &onnx.Model{IRVersion: 8, Opsets: []onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{
+		Nodes:        []*onnx.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+		Initializers: []*onnx.Tensor{{Name: "w", Type: onnx.Float32, Dims: []int64{rows, columns}, Values: values}},
+		Inputs:       []*onnx.ValueInfo{onnx.NewValue("x", onnx.Float32, -1, rows)},
+		Outputs:      []*onnx.ValueInfo{onnx.NewValue("y", onnx.Float32, -1, columns)},
+	}}
+}
+
+func TestCompress(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "out.onnx")
+	if _, err := classifier(64, 64).WriteFile(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := classifier(4, 4).WriteFile(t.Context(), filepath.Join(dir, "tiny.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"in.onnx out.onnx", 2, "--method"},
+		{"in.onnx out.onnx --method int7", 2, "int8, dynamic-int8, fp16, prune"},
+		{"in.onnx --method int8", 2, "the model's file"},
+		{"in.onnx out.onnx --method prune", 2, "--sparsity"},
+		{"in.onnx out.onnx --method prune --sparsity 1", 2, "below 1"},
+		{"in.onnx out.onnx --method prune --sparsity NaN", 2, "below 1"},
+		{"in.onnx out.onnx --method int8 --sparsity 0.5", 2, "--sparsity goes with"},
+		{"in.onnx out.onnx --method fp16 --reduce-range", 2, "--reduce-range goes with"},
+		{"none.onnx out.onnx --method int8", 1, "none.onnx"},
+		{"in.onnx . --method int8", 1, "is a folder"},
+		{"tiny.onnx out.onnx --method int8", 1, "no tensor has as many as 256"},
+		{". out.onnx --method int8", 1, "is not a file"},
+	} {
+		args := strings.Fields(c.args)
+		for i, arg := range args {
+			if strings.HasSuffix(arg, ".onnx") || arg == "." {
+				args[i] = filepath.Join(dir, arg)
+			}
+		}
+		code, _, errors := diwan(dir, append([]string{"model", "compress"}, args...)...)
+		if code != c.code || !strings.Contains(errors, c.want) {
+			t.Errorf("compress %s: %d %s, not %d with %q", c.args, code, errors, c.code, c.want)
+		}
+		if _, err := os.Stat(out); !os.IsNotExist(err) {
+			t.Fatalf("compress %s wrote a file: %v", c.args, err)
+		}
+	}
+	code, text, errors := diwan(dir, "model", "compress", in, out, "--method", "int8", "-o", "json")
+	var report compress.Report
+	if err := json.Unmarshal([]byte(text), &report); code != 0 || err != nil {
+		t.Fatalf("it ends with %d: %s %v", code, errors, err)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Weights != 4096 || report.All != 4096 || report.Tensors != 1 || report.After != info.Size() || report.Before < 4*4096 {
+		t.Errorf("the report is %+v of a file of %d bytes", report, info.Size())
+	}
+	// Onto itself: the model is read while it is replaced.
+	if code, text, errors := diwan(dir, "model", "compress", in, in, "--method", "int8"); code != 0 || !strings.Contains(text, "4096 of 4096 weights by int8") {
+		t.Errorf("it ends with %d: %s%s", code, text, errors)
+	}
+	want, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(in); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("in its place the result differs: %v", err)
 	}
 }
 

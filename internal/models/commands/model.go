@@ -46,7 +46,7 @@ of Docker's configuration.`,
 	command.AddCommand(initialize(streams), save(streams), list(streams), inspect(streams), tag(streams), diff(streams),
 		remove(streams), prune(streams), export(streams), importCommand(streams),
 		push(streams), pull(streams), copyCommand(streams), login(streams), logout(streams),
-		sign(streams), verify(streams), generateKey(streams), mlflowRegistry(streams))
+		sign(streams), verify(streams), generateKey(streams), compressCommand(streams), mlflowRegistry(streams))
 	return command
 }
 

@@ -11,28 +11,9 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"diwan.dev/diwan/internal/models/onnx"
 )
-
-// onnxTypes are the values of TensorProto.DataType with their width in bits.
-// https://github.com/onnx/onnx/blob/main/onnx/onnx.proto3
-var onnxTypes = map[int64]struct {
-	name string
-	bits int64
-}{
-	1: {"float32", 32}, 2: {"uint8", 8}, 3: {"int8", 8}, 4: {"uint16", 16}, 5: {"int16", 16}, 6: {"int32", 32}, 7: {"int64", 64},
-	8: {"string", 0}, 9: {"bool", 8}, 10: {"float16", 16}, 11: {"float64", 64}, 12: {"uint32", 32}, 13: {"uint64", 64},
-	14: {"complex64", 64}, 15: {"complex128", 128}, 16: {"bfloat16", 16},
-	17: {"float8_e4m3fn", 8}, 18: {"float8_e4m3fnuz", 8}, 19: {"float8_e5m2", 8}, 20: {"float8_e5m2fnuz", 8},
-	21: {"uint4", 4}, 22: {"int4", 4}, 23: {"float4_e2m1", 4}, 24: {"float8_e8m0", 8}, 25: {"uint2", 2}, 26: {"int2", 2},
-	27: {"float6_e2m3", 6}, 28: {"float6_e3m2", 6},
-}
-
-func onnxType(number int64) string {
-	if kind, known := onnxTypes[number]; known {
-		return kind.name
-	}
-	return fmt.Sprintf("type(%d)", number)
-}
 
 // onnxReader reads a ModelProto.
 type onnxReader struct {
@@ -205,19 +186,19 @@ func (o *onnxReader) initializer(m message, main bool) error {
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", name, err)
 	}
-	width, known := onnxTypes[kind]
+	bits, known := onnx.DataType(kind).Bits()
 	if !known {
 		return fmt.Errorf("tensor %q has the unknown type %d", name, kind)
 	}
 	size := int64(-1)
-	if width.bits > 0 {
-		if n > (1<<62)/width.bits {
+	if bits > 0 {
+		if n > (1<<62)/bits {
 			return fmt.Errorf("tensor %q: the shape %v is larger than any file", name, shape)
 		}
-		size = (n*width.bits + 7) / 8
+		size = (n*bits + 7) / 8
 	}
 	if raw >= 0 && size >= 0 && raw != size {
-		return fmt.Errorf("tensor %q: %s of the shape %v has %d bytes, but %d are stored", name, width.name, shape, size, raw)
+		return fmt.Errorf("tensor %q: %s of the shape %v has %d bytes, but %d are stored", name, onnx.DataType(kind), shape, size, raw)
 	}
 	if location == 1 {
 		if err := o.external(name, external, size); err != nil {
@@ -225,7 +206,7 @@ func (o *onnxReader) initializer(m message, main bool) error {
 		}
 	} else if raw < 0 && (kind == 1 || kind == 11) && values != size {
 		// Only these two are stored in the width of their type.
-		return fmt.Errorf("tensor %q: %s of the shape %v has %d bytes, but %d are stored", name, width.name, shape, size, values)
+		return fmt.Errorf("tensor %q: %s of the shape %v has %d bytes, but %d are stored", name, onnx.DataType(kind), shape, size, values)
 	}
 	if main {
 		o.initializers[name] = true
@@ -233,7 +214,7 @@ func (o *onnxReader) initializer(m message, main bool) error {
 			return err
 		}
 	}
-	return o.addTensor(Tensor{Name: name, Type: width.name, Shape: shape})
+	return o.addTensor(Tensor{Name: name, Type: onnx.DataType(kind).String(), Shape: shape})
 }
 
 // external checks that the file with a tensor's values is in the model's folder and
@@ -317,7 +298,7 @@ func (o *onnxReader) typ(m message) (text string, shape Shape, err error) {
 				1: intoInt(&key),
 				2: func(f field) (err error) { of, err = nested(f); return err },
 			})
-			text = "map(" + onnxType(key) + ", " + of + ")"
+			text = "map(" + onnx.DataType(key).String() + ", " + of + ")"
 			return err
 		},
 	})
@@ -350,5 +331,5 @@ func (o *onnxReader) tensorType(m message) (string, Shape, error) {
 			}})
 		},
 	})
-	return onnxType(kind), shape, err
+	return onnx.DataType(kind).String(), shape, err
 }
