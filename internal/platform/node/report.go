@@ -133,7 +133,7 @@ func (d *decision) state(c *corev1.Container, v *view) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: v.waiting}
 	case v.ended != nil && delayAfter(v) > 0:
 		return waiting("CrashLoopBackOff", backoffMessage(delayAfter(v), c.Name, d.pod))
-	case len(d.pod.Spec.InitContainers) > 0 && !d.begun() && !v.starting && (d.prepared || d.plan.over):
+	case len(d.pod.Spec.InitContainers) > 0: // init containers themselves, too, as kubelets say it
 		return waiting("PodInitializing", "")
 	}
 	return waiting("ContainerCreating", "")
