@@ -150,16 +150,24 @@ def main():
     parser.add_argument("--other", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--runs", type=int, default=300)
+    parser.add_argument("--rounds", type=int, default=15, help="runs of the large model")
     parser.add_argument("--width", type=int, default=2048, help="of the large model's matrices")
     parser.add_argument("--layers", type=int, default=12)
     a = parser.parse_args()
     if a.other:
         return other(*a.other)
     with tempfile.TemporaryDirectory() as folder:
-        measure(a, folder)
+        trained(a, folder)
+        large(a, folder)
 
 
-def measure(a, folder):
+def taken(name, costs):
+    if name not in costs:
+        return ["", ""]
+    return [f"{np.median([c[0] for c in costs[name]]):.2f}", f"{max(c[1] for c in costs[name]):.0f}"]
+
+
+def trained(a, folder):
     import onnxruntime
 
     flags = next((l for l in open("/proc/cpuinfo") if l.startswith("flags")), "").split()
@@ -192,28 +200,26 @@ An MLP 64-256-256-256-10 of scikit-learn on its digits, converted by skl2onnx; {
         mean = f"{100 * np.mean(accuracy[name]):.2f} %"
         return [mean, "" if name == "original" else f"{change.min():+.2f} to {change.max():+.2f}"]
 
-    def taken(name):
-        if name not in costs:
-            return ["", ""]
-        return [f"{np.median([c[0] for c in costs[name]]):.2f}", f"{max(c[1] for c in costs[name]):.0f}"]
-
-    rows = [[name, *points(name), f"{sizes[name]:,}", f"{sizes[name] / sizes['original']:.3f}", f"{speed[1][name]:.1f}", f"{speed[64][name]:.0f}", *taken(name)]
+    rows = [[name, *points(name), f"{sizes[name]:,}", f"{sizes[name] / sizes['original']:.3f}", f"{speed[1][name]:.1f}", f"{speed[64][name]:.0f}", *taken(name, costs)]
             for name in VARIANTS]
     table(["", "accuracy", "change, points", "bytes", "of the original", "batch 1", "batch 64", "seconds", "peak MB"], rows)
-    costs.clear()
+
+
+def large(a, folder):
+    costs = {}
     source = os.path.join(folder, "large.onnx")
     x = layers(a.width, a.layers, source)
     paths = compress(a.diwan, folder, source, costs)
     original = os.path.getsize(source)
     reference = session(source, False).run(None, {"x0": x})[0]
+    sessions = {name: session(paths[name], name == FOLDED) for name in VARIANTS}
+    speed = {n: latencies(sessions, x[:n], a.rounds) for n in (1, 64)}
     rows = []
-    for name in VARIANTS:
-        s = session(paths[name], name == FOLDED)
+    for name, s in sessions.items():
         off = np.abs(s.run(None, {"x0": x})[0] - reference).max() / np.abs(reference).max()
-        ms = [f"{latencies({name: s}, x[:n], 10)[name] / 1000:.1f}" for n in (1, 64)]
         size = os.path.getsize(paths[name])
-        rows.append([name, f"{size / 1e6:.1f}", f"{size / original:.3f}", f"{100 * off:.2f} %", *ms, *taken(name)])
-        del s
+        ms = [f"{speed[n][name] / 1000:.1f}" for n in speed]
+        rows.append([name, f"{size / 1e6:.1f}", f"{size / original:.3f}", f"{100 * off:.2f} %", *ms, *taken(name, costs)])
     print(f"""
 ## A large model
 
