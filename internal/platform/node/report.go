@@ -183,6 +183,8 @@ func (d *decision) reportConditions(s *corev1.PodStatus) {
 		})
 	}
 	set(corev1.PodReadyToStartContainers, d.prepared && !d.plan.over, "", "")
+	missing := incomplete(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready || c.Started != nil && *c.Started })
+	set(corev1.PodInitialized, d.initialized(s), "ContainersNotInitialized", "containers with incomplete status: "+missing)
 	switch s.Phase {
 	case corev1.PodSucceeded:
 		set(corev1.PodInitialized, true, "", "")
@@ -191,13 +193,10 @@ func (d *decision) reportConditions(s *corev1.PodStatus) {
 		set(corev1.PodReady, false, "PodCompleted", "")
 		return
 	case corev1.PodFailed:
-		set(corev1.PodInitialized, d.initialized(s), "ContainersNotInitialized", "")
 		set(corev1.ContainersReady, false, "PodFailed", "")
 		set(corev1.PodReady, false, "PodFailed", "")
 		return
 	}
-	missing := incomplete(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready || c.Started != nil && *c.Started })
-	set(corev1.PodInitialized, d.initialized(s), "ContainersNotInitialized", "containers with incomplete status: "+missing)
 	unready := incomplete(append(d.sidecars(s), s.ContainerStatuses...), func(c corev1.ContainerStatus) bool { return c.Ready })
 	message := "containers with unready status: " + unready
 	set(corev1.ContainersReady, unready == "[]", "ContainersNotReady", message)
