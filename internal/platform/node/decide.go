@@ -104,10 +104,10 @@ func (d *decision) advanceInit(c *corev1.Container, v *view, begun bool) bool {
 			return true // it is wound down
 		}
 		d.startIfDue(c, v)
-		return begun || !v.running.IsZero() && v.started
+		return begun || initDone(c, v)
 	}
 	switch {
-	case begun || v.ended != nil && v.ended.ExitCode == 0:
+	case begun || initDone(c, v):
 		return true
 	case v.ended != nil && !restarts(d.pod, c, v.ended.ExitCode):
 		d.ending = true
@@ -116,6 +116,15 @@ func (d *decision) advanceInit(c *corev1.Container, v *view, begun bool) bool {
 		d.startIfDue(c, v)
 	}
 	return false
+}
+
+// initDone reports whether an init container lets the next one begin: a sidecar when it
+// has started, another when it has succeeded.
+func initDone(c *corev1.Container, v *view) bool {
+	if isSidecar(c) {
+		return !v.running.IsZero() && v.started
+	}
+	return v.ended != nil && v.ended.ExitCode == 0
 }
 
 // startIfDue starts a container that does not live, unless it has to wait.

@@ -242,6 +242,27 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// TestInitialized wants a Pod to be initialized when its last init container has ended.
+func TestInitialized(t *testing.T) {
+	for text, want := range map[string]string{
+		"i:ready | a:new":         "False ContainersNotInitialized containers with incomplete status: [i]",
+		"i:0 s*:up j:new | a:new": "False ContainersNotInitialized containers with incomplete status: [s j]",
+		"i:0 s*:ready | a:new":    "True  ",
+		"i:0 s*:up | a:ready":     "True  ",
+	} {
+		pod, o := scene(t, text)
+		got := ""
+		for _, c := range decide(pod, o).status.Conditions {
+			if c.Type == corev1.PodInitialized {
+				got = fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: initialized is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestStatesOfEndedPods holds main containers that never ran to a kubelet's words: they
 // wait where an init container failed, and are unknown where they could have started.
 func TestStatesOfEndedPods(t *testing.T) {

@@ -124,7 +124,7 @@ func (d *decision) state(c *corev1.Container, v *view) corev1.ContainerState {
 		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *stamp(v.running)}}
 	case v.ended != nil && (d.ending || d.settled || d.pod.DeletionTimestamp != nil || !d.comesBack(c, v)):
 		return corev1.ContainerState{Terminated: v.ended}
-	case d.plan.over && d.couldStart(): // it never ran, and never will
+	case d.plan.over && d.initialized(): // it never ran, and never will; before that a kubelet leaves it waiting
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 			ExitCode: 137, Reason: "ContainerStatusUnknown",
 			Message: "The container could not be located when the pod was terminated",
@@ -137,22 +137,6 @@ func (d *decision) state(c *corev1.Container, v *view) corev1.ContainerState {
 		return waiting("PodInitializing", "")
 	}
 	return waiting("ContainerCreating", "")
-}
-
-// couldStart reports whether a Pod's main containers could have started. Until then a
-// kubelet leaves those of an ended Pod waiting.
-func (d *decision) couldStart() bool {
-	for i := range d.pod.Spec.InitContainers {
-		c := &d.pod.Spec.InitContainers[i]
-		v := d.view(c)
-		if isSidecar(c) && (v.live() || v.ended != nil) {
-			continue
-		}
-		if v.ended == nil || v.ended.ExitCode != 0 {
-			return d.begun()
-		}
-	}
-	return true
 }
 
 // comesBack reports whether an ended container runs again.
@@ -183,8 +167,7 @@ func (d *decision) reportConditions(s *corev1.PodStatus) {
 		})
 	}
 	set(corev1.PodReadyToStartContainers, d.prepared && !d.plan.over, "", "")
-	missing := incomplete(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Ready || c.Started != nil && *c.Started })
-	set(corev1.PodInitialized, d.initialized(s), "ContainersNotInitialized", "containers with incomplete status: "+missing)
+	set(corev1.PodInitialized, d.initialized(), "ContainersNotInitialized", "containers with incomplete status: "+list(d.uninitialized()))
 	switch s.Phase {
 	case corev1.PodSucceeded:
 		set(corev1.PodInitialized, true, "", "")
@@ -197,23 +180,36 @@ func (d *decision) reportConditions(s *corev1.PodStatus) {
 		set(corev1.PodReady, false, "PodFailed", "")
 		return
 	}
-	unready := incomplete(append(d.sidecars(s), s.ContainerStatuses...), func(c corev1.ContainerStatus) bool { return c.Ready })
-	message := "containers with unready status: " + unready
-	set(corev1.ContainersReady, unready == "[]", "ContainersNotReady", message)
-	if unready == "[]" {
+	var unready []string
+	for _, c := range append(d.sidecars(s), s.ContainerStatuses...) {
+		if !c.Ready {
+			unready = append(unready, c.Name)
+		}
+	}
+	ready := len(unready) == 0
+	message := "containers with unready status: " + list(unready)
+	set(corev1.ContainersReady, ready, "ContainersNotReady", message)
+	if ready {
 		if gate := d.closedGate(); gate != "" {
 			set(corev1.PodReady, false, "ReadinessGatesNotReady", gate)
 			return
 		}
 	}
-	set(corev1.PodReady, unready == "[]", "ContainersNotReady", message)
+	set(corev1.PodReady, ready, "ContainersNotReady", message)
 }
 
-// initialized reports whether all init containers are done.
-func (d *decision) initialized(s *corev1.PodStatus) bool {
-	return d.begun() || incomplete(s.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.Ready || c.Started != nil && *c.Started
-	}) == "[]"
+// initialized reports whether the main containers may begin, or have.
+func (d *decision) initialized() bool { return d.begun() || len(d.uninitialized()) == 0 }
+
+// uninitialized are the names of the init containers for which the next one waits.
+func (d *decision) uninitialized() []string {
+	var names []string
+	for i := range d.pod.Spec.InitContainers {
+		if c := &d.pod.Spec.InitContainers[i]; !initDone(c, d.view(c)) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // sidecars are the statuses of the Pod's sidecars.
@@ -227,16 +223,8 @@ func (d *decision) sidecars(s *corev1.PodStatus) []corev1.ContainerStatus {
 	return all
 }
 
-// incomplete lists the containers that are not ok, as kubelet's messages do.
-func incomplete(all []corev1.ContainerStatus, ok func(corev1.ContainerStatus) bool) string {
-	var names []string
-	for _, c := range all {
-		if !ok(c) {
-			names = append(names, c.Name)
-		}
-	}
-	return "[" + strings.Join(names, " ") + "]"
-}
+// list is how a kubelet's messages list names.
+func list(names []string) string { return "[" + strings.Join(names, " ") + "]" }
 
 // closedGate returns a readiness gate that is not open.
 func (d *decision) closedGate() string {

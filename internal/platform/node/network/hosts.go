@@ -29,9 +29,8 @@ type Directory struct {
 	Dialable func(netip.Addr) netip.Addr
 }
 
-// managedHosts is by what programs and Kubernetes' conformance tests know a hosts file
-// that is not its image's. A kubelet separates the names of hostAliases by tabs, for
-// which the tests look.
+// managedHosts is a kubelet's first line, by which one knows that a hosts file is not the
+// image's.
 const managedHosts = "# Kubernetes-managed hosts file.\n"
 
 // Hosts renders the hosts file of a Pod that programs reach at bind:
@@ -54,7 +53,7 @@ func renderHosts(pod *corev1.Pod, bind netip.Addr, shared, host []byte) []byte {
 	var b bytes.Buffer
 	b.WriteString(managedHosts + "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	fmt.Fprintf(&b, "%s %s\n", bind, strings.Join(ownNames(pod), " "))
-	for _, alias := range pod.Spec.HostAliases {
+	for _, alias := range pod.Spec.HostAliases { // with tabs, as kubelets do
 		fmt.Fprintf(&b, "%s\t%s\n", alias.IP, strings.Join(alias.Hostnames, "\t"))
 	}
 	b.Write(shared)
