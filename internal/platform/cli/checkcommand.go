@@ -70,7 +70,7 @@ func (a *app) checkFiles(ctx context.Context, files []string) error {
 		return err
 	}
 	config := check.Config{
-		Cluster: t.config, Namespace: a.namespaceIn(t), CreatesNamespaces: t.local(),
+		Cluster: t.config, Namespace: a.options.namespaceIn(t), CreatesNamespaces: t.local(),
 		Kinds: a.house.Checked(), Scheme: scheme,
 	}
 	if t.local() {

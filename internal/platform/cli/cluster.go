@@ -28,26 +28,15 @@ func (c *Cluster) Close() { c.close() }
 // Join finds the cluster that the flags of all commands select, as they were given to one: the
 // user's, or the local one, which must be running.
 func Join(ctx context.Context, command *cobra.Command) (*Cluster, error) {
-	var o options
-	flags := command.Flags()
-	for name, to := range map[string]*string{"home": &o.home, "namespace": &o.namespace, "context": &o.context, "kubeconfig": &o.kubeconfig} {
-		text, err := flags.GetString(name)
-		if err != nil {
-			return nil, err
-		}
-		*to = text
+	o, err := optionsOf(command)
+	if err != nil {
+		return nil, err
 	}
 	t, err := o.joinSelected(ctx)
 	if err != nil {
 		return nil, err
 	}
-	namespace := o.namespace
-	for _, other := range []string{t.namespace, "default"} {
-		if namespace == "" {
-			namespace = other
-		}
-	}
-	return &Cluster{Config: t.config, Namespace: namespace, Lost: t.lost, close: t.close}, nil
+	return &Cluster{Config: t.config, Namespace: o.namespaceIn(t), Lost: t.lost, close: t.close}, nil
 }
 
 func (o *options) joinSelected(ctx context.Context) (*target, error) {

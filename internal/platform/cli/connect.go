@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,11 @@ func (o *options) connect(ctx context.Context, show display) (*target, error) {
 			return t, err
 		}
 	}
+}
+
+// namespaceIn is the namespace of objects that specify none.
+func (o *options) namespaceIn(t *target) string {
+	return cmp.Or(o.namespace, t.namespace, metav1.NamespaceDefault)
 }
 
 // enter continues as root of a user namespace, if this command may run the local cluster for an unprivileged

@@ -20,16 +20,7 @@ type Global struct {
 
 // GlobalOf reads the flags of all commands, as they were given to one.
 func GlobalOf(command *cobra.Command) (Global, error) {
-	var o options
-	flags := command.Flags()
-	for name, to := range map[string]*string{"home": &o.home, "output": &o.output} {
-		text, err := flags.GetString(name)
-		if err != nil {
-			return Global{}, err
-		}
-		*to = text
-	}
-	quiet, err := flags.GetBool("quiet")
+	o, err := optionsOf(command)
 	if err != nil {
 		return Global{}, err
 	}
@@ -38,5 +29,19 @@ func GlobalOf(command *cobra.Command) (Global, error) {
 		return Global{}, err
 	}
 	home, err := o.homeDir()
-	return Global{Home: home, JSON: asJSON, Quiet: quiet}, err
+	return Global{Home: home, JSON: asJSON, Quiet: o.quiet}, err
+}
+
+// optionsOf reads the flags of all commands, as they were given to one.
+func optionsOf(command *cobra.Command) (o options, err error) {
+	flags := command.Flags()
+	for name, to := range map[string]*string{
+		"home": &o.home, "namespace": &o.namespace, "context": &o.context, "kubeconfig": &o.kubeconfig, "output": &o.output,
+	} {
+		if *to, err = flags.GetString(name); err != nil {
+			return o, err
+		}
+	}
+	o.quiet, err = flags.GetBool("quiet")
+	return o, err
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -70,7 +69,7 @@ On the local cluster the logs of deleted Pods are found, too.`,
 
 // printLog finds a log and prints it.
 func (a *app) printLog(ctx context.Context, t *target, query podlog.Query, options podlog.Options) error {
-	query.Namespace = a.namespaceIn(t)
+	query.Namespace = a.options.namespaceIn(t)
 	finder, err := a.newFinder(t)
 	if err != nil {
 		return err
@@ -116,16 +115,6 @@ func chosen(log *podlog.Log) []string {
 	return lines
 }
 
-// namespaceIn is the namespace of names that are given without one.
-func (a *app) namespaceIn(t *target) string {
-	for _, name := range []string{a.options.namespace, t.namespace} {
-		if name != "" {
-			return name
-		}
-	}
-	return metav1.NamespaceDefault
-}
-
 func (a *app) newFinder(t *target) (*podlog.Finder, error) {
 	scheme, err := a.house.scheme()
 	if err != nil {
@@ -163,5 +152,5 @@ func (a *app) completeLogs(_ *cobra.Command, args []string, _ string) ([]string,
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return finder.Names(ctx, a.namespaceIn(t)), cobra.ShellCompDirectiveNoFileComp
+	return finder.Names(ctx, a.options.namespaceIn(t)), cobra.ShellCompDirectiveNoFileComp
 }

@@ -128,16 +128,10 @@ func TestSetWorkingDirectory(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if !strings.HasPrefix(tc.in, "apiVersion") {
-				tc.in = "apiVersion: v1\n" + tc.in
-			}
-			objects, err := Parse([]byte(addName(tc.in)), Source{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			SetWorkingDirectory(objects[0].Object, "/w")
+			object := parsed(t, tc.in)
+			SetWorkingDirectory(object, "/w")
 			var got []string
-			collect(objects[0].Object, &got)
+			collect(object, &got)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: annotations (-want +got)\n%s", tc.reason, diff)
 			}
@@ -170,18 +164,12 @@ func TestMountDirectory(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if !strings.HasPrefix(tc.in, "apiVersion") {
-				tc.in = "apiVersion: v1\n" + tc.in
-			}
-			objects, err := Parse([]byte(addName(tc.in)), Source{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = MountDirectory(objects[0].Object, "/w")
+			object := parsed(t, tc.in)
+			err := MountDirectory(object, "/w")
 			if (err != nil) != (tc.err != "") || err != nil && !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: error %v, want %q", tc.reason, err, tc.err)
 			}
-			got, err := json.Marshal(objects[0].Object["spec"])
+			got, err := json.Marshal(object["spec"])
 			if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" {
 				t.Errorf("%s: spec (-want +got), %v\n%s", tc.reason, err, diff)
 			}
@@ -189,12 +177,22 @@ func TestMountDirectory(t *testing.T) {
 	}
 }
 
-// addName gives a test's object a name where it has no metadata of its own.
-func addName(in string) string {
-	if strings.Contains(in, "metadata: {annotations") {
-		return strings.Replace(in, "metadata: {", "metadata: {name: x, ", 1)
+// parsed is an object of a test, which gets an apiVersion and a name where it has none.
+func parsed(t *testing.T, in string) map[string]any {
+	t.Helper()
+	if !strings.HasPrefix(in, "apiVersion") {
+		in = "apiVersion: v1\n" + in
 	}
-	return in + "\nmetadata: {name: x}"
+	if strings.Contains(in, "metadata: {annotations") {
+		in = strings.Replace(in, "metadata: {", "metadata: {name: x, ", 1)
+	} else {
+		in += "\nmetadata: {name: x}"
+	}
+	objects, err := Parse([]byte(in), Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects[0].Object
 }
 
 // collect gathers the annotation's values at whatever depth.

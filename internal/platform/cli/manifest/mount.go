@@ -17,13 +17,14 @@ const mountName = "manifest-directory"
 //
 // A TrainJob has no Pod templates, so an object with one is an error, and is left as it was.
 func MountDirectory(object map[string]any, dir string) error {
-	var trainJobs bool
-	eachPod(object, func(map[string]any) {}, func(map[string]any) { trainJobs = true })
-	if trainJobs {
+	t := templatesIn(object)
+	if len(t.trainJobs) > 0 {
 		return fmt.Errorf("cannot mount %s in a TrainJob, whose Pod templates are those of its runtime: mount it by a hostPath volume in spec.runtimePatches", dir)
 	}
 	var errs []error
-	eachPod(object, func(pod map[string]any) { errs = append(errs, mount(pod, dir)) }, nil)
+	for _, pod := range t.pods {
+		errs = append(errs, mount(pod, dir))
+	}
 	return errors.Join(errs...)
 }
 

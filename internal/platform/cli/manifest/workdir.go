@@ -3,6 +3,8 @@
 package manifest
 
 import (
+	"slices"
+
 	kubeflow "diwan.dev/diwan/api/kubeflow/v1beta1"
 	trainer "diwan.dev/diwan/api/trainer/v1alpha1"
 )
@@ -13,40 +15,50 @@ import (
 // annotation. What counts as a Pod template is its shape, "template" with "spec.containers", so
 // that kinds unknown here, such as training jobs, are annotated too.
 func SetWorkingDirectory(object map[string]any, dir string) {
-	set := func(pod map[string]any) { annotate(pod, dir) }
-	eachPod(object, set, set)
-}
-
-// eachPod calls pod for an object that is a Pod and for each Pod template in it, and trainJob for
-// each TrainJob and each template of one: their Pod templates are their runtime's.
-func eachPod(object map[string]any, pod, trainJob func(map[string]any)) {
-	if object["kind"] == "Pod" && isPod(object) {
-		pod(object)
+	t := templatesIn(object)
+	for _, template := range slices.Concat(t.pods, t.trainJobs) {
+		annotate(template, dir)
 	}
-	walk(object, pod, trainJob)
 }
 
-func walk(value any, pod, trainJob func(map[string]any)) {
+// templates are parts of an object.
+type templates struct {
+	// pods are Pod templates, and the object itself if it is a Pod.
+	pods []map[string]any
+	// trainJobs are TrainJobs and templates of them: their Pod templates are their runtime's.
+	trainJobs []map[string]any
+}
+
+func templatesIn(object map[string]any) *templates {
+	t := &templates{}
+	if object["kind"] == "Pod" && isPod(object) {
+		t.pods = append(t.pods, object)
+	}
+	t.walk(object)
+	return t
+}
+
+func (t *templates) walk(value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if isTrainJob(value) {
-			trainJob(value)
+			t.trainJobs = append(t.trainJobs, value)
 		}
 		if template, ok := value["trainJobTemplate"].(map[string]any); ok {
-			trainJob(template)
+			t.trainJobs = append(t.trainJobs, template)
 		}
 		if template, ok := value["template"].(map[string]any); ok && isPod(template) {
-			pod(template)
+			t.pods = append(t.pods, template)
 		}
 		if trial, ok := value["trialSpec"].(map[string]any); ok && trial["kind"] == "Pod" && isPod(trial) {
-			pod(trial)
+			t.pods = append(t.pods, trial)
 		}
 		for _, child := range value {
-			walk(child, pod, trainJob)
+			t.walk(child)
 		}
 	case []any:
 		for _, child := range value {
-			walk(child, pod, trainJob)
+			t.walk(child)
 		}
 	}
 }
