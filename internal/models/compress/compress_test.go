@@ -286,6 +286,31 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestKeptConv wants nothing to be left of a convolution that stays since its kernel has a
+// value that is not a number.
+func TestKeptConv(t *testing.T) {
+	t.Parallel()
+	bad := noise(16 * 16 * 3)
+	bad[7] = float32(math.NaN())
+	m := model(17, []*onnx.Node{op("Conv", []string{"x", "bad", "bias"}, "h"), op("Conv", []string{"h", "good", "bias"}, "y")},
+		tensor("bad", bad, 16, 16, 3), tensor("good", noise(16*16*3), 16, 16, 3), tensor("bias", noise(16), 16))
+	made, report, err := Model(m, DynamicInt8, Options{})
+	if err != nil || report.Tensors != 1 || len(report.Kept) != 1 || report.Kept[0].Name != "bad" {
+		t.Fatalf("the report is %+v, %v", report, err)
+	}
+	used := map[string]bool{}
+	for _, n := range made.Graph.Nodes {
+		for _, name := range n.Inputs {
+			used[name] = true
+		}
+	}
+	for _, w := range made.Graph.Initializers {
+		if !used[w.Name] {
+			t.Errorf("nothing uses %s", w.Name)
+		}
+	}
+}
+
 // broken are values that cannot be read.
 type broken struct{ onnx.Bytes }
 

@@ -5,6 +5,7 @@ package compress
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"diwan.dev/diwan/internal/models/onnx"
 )
@@ -92,17 +93,14 @@ func (d *dynamic) node(n *onnx.Node) (changed bool, err error) {
 		}
 	case n.Is("Conv") && len(t.Dims) >= 3:
 		operator = "ConvInteger"
-		if bias != "" {
-			constant := d.weights[bias]
-			if constant == nil {
-				return false, nil
-			}
-			// A bias per channel, before the spatial dimensions.
-			dims := append([]int64{t.Dims[0]}, ones(len(t.Dims)-2)...)
-			bias = d.constant(d.name(bias, "reshaped"), onnx.Float32, constant.Values, dims...)
-			d.done[constant.Name] = true
+		if bias != "" && d.weights[bias] == nil {
+			return false, nil
 		}
-		w, err = d.kernel(t)
+		if w, err = d.kernel(t); err == nil && bias != "" {
+			// A bias per channel, before the spatial dimensions.
+			d.done[bias] = true
+			bias = d.constant(d.name(bias, "reshaped"), onnx.Float32, d.weights[bias].Values, channels(t)...)
+		}
 	default:
 		return false, nil
 	}
@@ -178,20 +176,16 @@ func (d *dynamic) kernel(t *onnx.Tensor) (*integers, error) {
 	if err != nil {
 		return nil, err
 	}
-	dims := append([]int64{t.Dims[0]}, ones(len(t.Dims)-2)...)
 	made := &integers{
 		values: d.constant(d.name(t.Name, "uint8"), onnx.Uint8, q.values, t.Dims...),
-		scale:  d.constant(d.name(t.Name, "scale"), onnx.Float32, float32s(q.scales...), dims...),
+		scale:  d.constant(d.name(t.Name, "scale"), onnx.Float32, float32s(q.scales...), channels(t)...),
 		zero:   d.constant(d.name(t.Name, "zero_point"), onnx.Uint8, onnx.Bytes{128}),
 	}
 	d.made[t.Name] = made
 	return made, nil
 }
 
-func ones(n int) []int64 {
-	all := make([]int64, n)
-	for i := range all {
-		all[i] = 1
-	}
-	return all
+// channels is the shape of a value per channel of a kernel's output, before its spatial dimensions.
+func channels(kernel *onnx.Tensor) []int64 {
+	return append([]int64{kernel.Dims[0]}, slices.Repeat([]int64{1}, len(kernel.Dims)-2)...)
 }

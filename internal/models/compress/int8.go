@@ -5,6 +5,7 @@ package compress
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"diwan.dev/diwan/internal/models/onnx"
 )
@@ -28,7 +29,7 @@ func quantize(t *onnx.Tensor, axis int, limit float32, offset int32) (*quantized
 		}
 	}
 	q := &quantized{scales: make([]float32, channels)}
-	// channels calls visit with the runs of values that have a scale in common.
+	// runs calls visit with the runs of values that have a scale in common.
 	runs := func(at int64, piece []float32, visit func(channel int64, run []float32)) {
 		for len(piece) > 0 {
 			n := min(int64(len(piece)), inner-at%inner)
@@ -76,6 +77,7 @@ func quantize(t *onnx.Tensor, axis int, limit float32, offset int32) (*quantized
 func (r *rewrite) weightOnly() error {
 	raised := false
 	var before []*onnx.Node
+	replaced := map[*onnx.Tensor]bool{}
 	for _, t := range r.constants() {
 		axis, ok := r.matrix(t)
 		table := !ok && r.table(t)
@@ -116,9 +118,10 @@ func (r *rewrite) weightOnly() error {
 		before = append(before, &onnx.Node{
 			Name: r.name(t.Name, "dequantize"), Op: "DequantizeLinear", Inputs: []string{bits, scale}, Outputs: []string{t.Name}, Attributes: attributes,
 		})
-		r.drop(t)
+		replaced[t] = true
 	}
 	r.Graph.Nodes = append(before, r.Graph.Nodes...)
+	r.Graph.Initializers = slices.DeleteFunc(r.Graph.Initializers, func(t *onnx.Tensor) bool { return replaced[t] })
 	return nil
 }
 
@@ -131,16 +134,6 @@ func (r *rewrite) constants() []*onnx.Tensor {
 		}
 	}
 	return all
-}
-
-// drop removes an initializer.
-func (r *rewrite) drop(t *onnx.Tensor) {
-	for i, other := range r.Graph.Initializers {
-		if other == t {
-			r.Graph.Initializers = append(r.Graph.Initializers[:i:i], r.Graph.Initializers[i+1:]...)
-			return
-		}
-	}
 }
 
 // table says whether a weight is an embedding: rows are looked up in it, and nothing else uses it.
