@@ -13,6 +13,8 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"diwan.dev/diwan/internal/models/protofield"
 )
 
 // File is a model in a file. Its tensors' values are read from the file until it is closed.
@@ -320,7 +322,7 @@ func (d *decoder) tensor(s section) (*Tensor, error) {
 			if f.typ == protowire.Fixed32Type {
 				value = section{f.whole.r, f.whole.at + f.whole.n - 4, 4}
 			} else if f.typ != protowire.BytesType {
-				return fmt.Errorf("%w: field %d is no float", errWire, f.num)
+				return fmt.Errorf("%w: field %d is no float", protofield.ErrWire, f.num)
 			}
 			b, err := d.bytes(value)
 			loose = append(loose, b...)

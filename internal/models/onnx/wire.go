@@ -5,12 +5,13 @@ package onnx
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"diwan.dev/diwan/internal/models/protofield"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	// maxRank bounds the dimensions of a tensor.
 	maxRank = 1000
 )
-
-var errWire = errors.New("this is no protobuf message")
 
 // section is a part of a file, or of memory.
 type section struct {
@@ -71,48 +70,26 @@ func (r *reader) hold(n int64) error {
 
 // each calls visit for every field of a message.
 func (r *reader) each(s section, visit func(field) error) error {
-	var buffer [20]byte // a tag and a varint have at most 10 bytes each
+	var buffer [protofield.MaxHead]byte
 	for at, end := s.at, s.at+s.n; at < end; {
 		if r.count++; r.count%4096 == 0 {
 			if err := r.ctx.Err(); err != nil {
 				return err
 			}
 		}
-		data := buffer[:min(20, end-at)]
+		data := buffer[:min(protofield.MaxHead, end-at)]
 		if n, err := s.r.ReadAt(data, at); n < len(data) {
 			return fmt.Errorf("read at byte %d: %w", at, err)
 		}
-		f := field{}
-		num, typ, tag := protowire.ConsumeTag(data)
-		if tag < 0 {
-			return fmt.Errorf("%w: at byte %d: %w", errWire, at, protowire.ParseError(tag))
+		head, err := protofield.ReadHead(data, end-at)
+		if err != nil {
+			return fmt.Errorf("at byte %d: %w", at, err)
 		}
-		f.num, f.typ, data = num, typ, data[tag:]
-		n := 0
-		switch typ {
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(data)
-		case protowire.Fixed32Type:
-			var value uint32
-			value, n = protowire.ConsumeFixed32(data)
-			f.number = uint64(value)
-		case protowire.Fixed64Type:
-			f.number, n = protowire.ConsumeFixed64(data)
-		case protowire.BytesType:
-			f.number, n = protowire.ConsumeVarint(data)
-		default:
-			return fmt.Errorf("%w: at byte %d: field %d has the wire type %d", errWire, at, num, typ)
-		}
-		if n < 0 {
-			return fmt.Errorf("%w: at byte %d: field %d: %w", errWire, at, num, protowire.ParseError(n))
-		}
-		next := at + int64(tag+n)
-		if typ == protowire.BytesType {
-			if f.number > uint64(end-next) {
-				return fmt.Errorf("at byte %d: field %d claims %d bytes, of which %d are there: the file is truncated or damaged", at, num, f.number, end-next)
-			}
-			f.payload = section{s.r, next, int64(f.number)}
-			next += int64(f.number)
+		f := field{num: head.Num, typ: head.Type, number: head.Value}
+		next := at + head.Size
+		if f.typ == protowire.BytesType {
+			f.payload = section{s.r, next, int64(head.Value)}
+			next += int64(head.Value)
 		}
 		f.whole = section{s.r, at, next - at}
 		at = next
@@ -144,7 +121,7 @@ func (r *reader) keep(to *[]byte, f field) error {
 
 func (r *reader) text(to *string, f field) error {
 	if f.typ != protowire.BytesType {
-		return fmt.Errorf("%w: field %d is no text", errWire, f.num)
+		return fmt.Errorf("%w: field %d is no text", protofield.ErrWire, f.num)
 	}
 	b, err := r.bytes(f.payload)
 	*to = string(b)
@@ -153,7 +130,7 @@ func (r *reader) text(to *string, f field) error {
 
 func (r *reader) integer(to *int64, f field) error {
 	if f.typ != protowire.VarintType {
-		return fmt.Errorf("%w: field %d is no number", errWire, f.num)
+		return fmt.Errorf("%w: field %d is no number", protofield.ErrWire, f.num)
 	}
 	*to = int64(f.number)
 	return nil
@@ -161,7 +138,7 @@ func (r *reader) integer(to *int64, f field) error {
 
 func (r *reader) float(to *float32, f field) error {
 	if f.typ != protowire.Fixed32Type {
-		return fmt.Errorf("%w: field %d is no float", errWire, f.num)
+		return fmt.Errorf("%w: field %d is no float", protofield.ErrWire, f.num)
 	}
 	*to = math.Float32frombits(uint32(f.number))
 	return nil
@@ -170,7 +147,7 @@ func (r *reader) float(to *float32, f field) error {
 // message checks that a field is one.
 func message(f field) (section, error) {
 	if f.typ != protowire.BytesType {
-		return section{}, fmt.Errorf("%w: field %d is no message", errWire, f.num)
+		return section{}, fmt.Errorf("%w: field %d is no message", protofield.ErrWire, f.num)
 	}
 	return f.payload, nil
 }
@@ -183,7 +160,7 @@ func (r *reader) integers(to *[]int64, f field) error {
 		return r.hold(8)
 	case protowire.BytesType:
 	default:
-		return fmt.Errorf("%w: field %d is no number", errWire, f.num)
+		return fmt.Errorf("%w: field %d is no number", protofield.ErrWire, f.num)
 	}
 	data, err := r.bytes(f.payload)
 	if err != nil {
@@ -192,7 +169,7 @@ func (r *reader) integers(to *[]int64, f field) error {
 	for len(data) > 0 {
 		value, n := protowire.ConsumeVarint(data)
 		if n < 0 {
-			return fmt.Errorf("%w: field %d: %w", errWire, f.num, protowire.ParseError(n))
+			return fmt.Errorf("%w: field %d: %w", protofield.ErrWire, f.num, protowire.ParseError(n))
 		}
 		if err := r.hold(8); err != nil {
 			return err

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"diwan.dev/diwan/internal/models/protofield"
 )
 
 // found is what detection tells: the format, the main file, and whether the model is
@@ -313,7 +315,7 @@ func (f *file) protobufFormat() (Format, error) {
 			parts := 0
 			operators = top.body.each(func(part field) error {
 				if parts++; parts <= 2 && (part.typ != protowire.BytesType || int(part.num) != parts) {
-					return errWire
+					return protofield.ErrWire
 				}
 				return nil
 			}) == nil && parts >= 2

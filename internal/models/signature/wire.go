@@ -3,10 +3,11 @@
 package signature
 
 import (
-	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"diwan.dev/diwan/internal/models/protofield"
 )
 
 // message is a protobuf message in a file, read field by field without its schema.
@@ -56,47 +57,23 @@ func (m message) each(visit func(field) error) error {
 	return nil
 }
 
-var errWire = errors.New("this is no protobuf message")
-
 func (m *message) next() (field, error) {
-	// A tag and a varint have at most 10 bytes each.
-	data, err := m.f.peek(m.at, int(min(20, m.end-m.at)))
+	data, err := m.f.peek(m.at, int(min(protofield.MaxHead, m.end-m.at)))
 	if err != nil {
 		return field{}, err
 	}
-	num, typ, n := protowire.ConsumeTag(data)
-	if n < 0 {
-		return field{}, fmt.Errorf("%w: %w", errWire, protowire.ParseError(n))
+	head, err := protofield.ReadHead(data, m.end-m.at)
+	if err != nil {
+		return field{}, err
 	}
-	data, m.at = data[n:], m.at+int64(n)
-	found := field{num: num, typ: typ, body: message{f: m.f, depth: m.depth + 1}}
-	switch typ {
-	case protowire.VarintType:
-		found.number, n = protowire.ConsumeVarint(data)
-	case protowire.Fixed32Type:
-		var value uint32
-		value, n = protowire.ConsumeFixed32(data)
-		found.number = uint64(value)
-	case protowire.Fixed64Type:
-		found.number, n = protowire.ConsumeFixed64(data)
-	case protowire.BytesType:
-		var length uint64
-		if length, n = protowire.ConsumeVarint(data); n >= 0 {
-			at := m.at + int64(n)
-			if length > uint64(m.end-at) {
-				return field{}, fmt.Errorf("field %d claims %d bytes, of which %d are there: the file is truncated or damaged", num, length, m.end-at)
-			}
-			found.body = message{f: m.f, at: at, end: at + int64(length), depth: m.depth + 1, startsAt: at}
-			m.at = at + int64(length)
-			return found, nil
-		}
-	default:
-		return field{}, fmt.Errorf("%w: field %d has the wire type %d", errWire, num, typ)
+	m.at += head.Size
+	found := field{num: head.Num, typ: head.Type, body: message{f: m.f, depth: m.depth + 1}}
+	if head.Type == protowire.BytesType {
+		end := m.at + int64(head.Value)
+		found.body.at, found.body.end, found.body.startsAt, m.at = m.at, end, m.at, end
+	} else {
+		found.number = head.Value
 	}
-	if n < 0 {
-		return field{}, fmt.Errorf("%w: field %d: %w", errWire, num, protowire.ParseError(n))
-	}
-	m.at += int64(n)
 	return found, nil
 }
 
@@ -114,7 +91,7 @@ func (f field) width() int64 {
 // text is the payload as a string.
 func (f field) text() (string, error) {
 	if f.typ != protowire.BytesType {
-		return "", fmt.Errorf("%w: field %d is no text", errWire, f.num)
+		return "", fmt.Errorf("%w: field %d is no text", protofield.ErrWire, f.num)
 	}
 	return f.body.f.text(f.body.at, f.body.size(), fmt.Sprintf("the text of field %d", f.num))
 }
@@ -131,7 +108,7 @@ func (f field) integers(to []int64) ([]int64, error) {
 		}
 		value, n := protowire.ConsumeVarint(data)
 		if n < 0 {
-			return nil, m.f.fail(m.at, fmt.Errorf("%w: %w", errWire, protowire.ParseError(n)))
+			return nil, m.f.fail(m.at, fmt.Errorf("%w: %w", protofield.ErrWire, protowire.ParseError(n)))
 		}
 		if err := m.f.r.hold(24); err != nil {
 			return nil, m.f.fail(m.at, err)
@@ -164,7 +141,7 @@ func into(text *string) func(field) error {
 func intoInt(value *int64) func(field) error {
 	return func(f field) error {
 		if f.typ == protowire.BytesType {
-			return fmt.Errorf("%w: field %d is no number", errWire, f.num)
+			return fmt.Errorf("%w: field %d is no number", protofield.ErrWire, f.num)
 		}
 		*value = int64(f.number)
 		return nil
