@@ -4,6 +4,8 @@ package laptop
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"diwan.dev/diwan/internal/testing/freeport"
 )
 
 // TestMain makes this test binary a process that owns a home when told to.
@@ -139,8 +143,19 @@ func TestListenKeepsItsPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := first.Addr().String()
-	first.Close()
+	defer first.Close()
+	if kept, err := os.ReadFile(home.Path("port")); err != nil || string(kept) != fmt.Sprintln(portOf(first)) {
+		t.Errorf("the home keeps the port %q of %s: %v", kept, first.Addr(), err)
+	}
+	// One that the system does not give to others in between.
+	address, err := freeport.Address()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(address)
+	if err := os.WriteFile(home.Path("port"), []byte(port+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	second, err := home.listen(0)
 	if err != nil {
 		t.Fatal(err)

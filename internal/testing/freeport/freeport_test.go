@@ -34,3 +34,18 @@ func TestAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressesDiffer(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for range 1000 {
+		address, err := Address()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[address] {
+			t.Fatalf("%s is given twice, though a program that was told it may not listen yet", address)
+		}
+		seen[address] = true
+	}
+}
